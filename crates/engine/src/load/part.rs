@@ -7,15 +7,15 @@ use crate::plan::identity;
 /// A part of a unit that is loaded in one transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// All of it.
+    /// The whole unit.
     Whole,
     /// The split with this number, counted from 1.
     Split(usize),
-    /// Ranges of a split that is fed.
+    /// Ranges of the split with this number, which is fed to all streams.
     Ranges {
-        /// The split's number, counted from 1.
+        /// The split, counted from 1.
         split: usize,
-        /// First byte of the text of the first range.
+        /// The first byte of the first range.
         text_start: u64,
     },
 }
@@ -34,6 +34,77 @@ impl Part {
             Part::Ranges { split, text_start } => {
                 identity::range_key(&split_key(split), text_start)
             }
+        }
+    }
+
+    /// The part that a record with this key commits of a unit with this many splits. `None` if the key is not one of a unit with
+    /// so many splits, because another program wrote it.
+    pub fn of_record(record_key: &UnitKey, split_count: usize) -> Option<Part> {
+        let Some(numbers) = identity::part_of(record_key) else {
+            return Some(Part::Whole);
+        };
+        let (split, text_start) = match (split_count, numbers.split_once(identity::PART_MARK)) {
+            (1, None) => (1, Some(numbers)),
+            (_, None) => (numbers.parse().ok()?, None),
+            (_, Some((split, start))) => (split.parse().ok()?, Some(start)),
+        };
+        if !(1..=split_count).contains(&split) {
+            return None;
+        }
+        Some(match text_start {
+            None => Part::Split(split),
+            Some(start) => Part::Ranges {
+                split,
+                text_start: start.parse().ok()?,
+            },
+        })
+    }
+
+    /// The index of its split in the unit; `None` for the whole unit.
+    pub fn split_index(self) -> Option<usize> {
+        match self {
+            Part::Whole => None,
+            Part::Split(split) | Part::Ranges { split, .. } => Some(split - 1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use inrush_rows::ids::RunKey;
+
+    use super::*;
+
+    #[test]
+    fn a_record_is_named_by_its_part() {
+        let unit = identity::unit_key(&RunKey::new("run"), "{}", &[]);
+        let ranges = |split| Part::Ranges {
+            split,
+            text_start: 4_194_304,
+        };
+        for (part, split_count, ending) in [
+            (Part::Whole, 1, ""),
+            (Part::Whole, 3, ""),
+            (Part::Split(2), 3, "-2"),
+            (ranges(1), 1, "-4194304"),
+            (ranges(2), 3, "-2-4194304"),
+        ] {
+            let key = part.record_key(&unit, split_count);
+            // The form in ledgers, by which a stopped run is found.
+            assert_eq!(key.as_str(), format!("{unit}{ending}"));
+            assert_eq!(Part::of_record(&key, split_count), Some(part), "{key}");
+        }
+        // Another program wrote these.
+        for (ending, split_count) in [
+            ("-2", 0),
+            ("-0", 3),
+            ("-4", 3),
+            ("-4194304", 3),
+            ("-1-x", 3),
+            ("-x", 1),
+        ] {
+            let key = UnitKey::new(format!("{unit}{ending}"));
+            assert_eq!(Part::of_record(&key, split_count), None, "{key}");
         }
     }
 }

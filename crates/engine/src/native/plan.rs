@@ -6,7 +6,7 @@ pub use crate::plan::long_units::{share_among, work_bytes};
 pub use crate::plan::memory::{LoadMemory, MemoryBound};
 pub use crate::plan::options::{PlanOptions, PlanRefusal};
 pub use crate::plan::pieces::{pieces, wanted_bytes};
-pub use crate::plan::planned::{PlannedFlow, PlannedUnit, SplitPlace, UnitPlace};
+pub use crate::plan::planned::{PlannedFlow, PlannedUnit, UnitPlace};
 pub use crate::plan::source_paces::source_paces;
 pub use crate::run::plan::{PlanFacts, RunPlan};
 

@@ -7,6 +7,7 @@ pub use crate::report::folder::RunFolder;
 pub use crate::run::account::CommittedUnits;
 pub use crate::run::context::RunContext;
 pub use crate::run::gathering::Gathering;
+pub use crate::run::kept_units::{KeptPart, KeptUnit, KeptUnits};
 pub use crate::run::prepared::{DriverRun, KeptRecord, PreparedRun};
 pub use crate::run::run;
 pub use crate::run::settle::settle;

@@ -4,7 +4,7 @@ use inrush_rows::plural::counted;
 use tokio::runtime::Runtime;
 
 use super::plan::RunPlan;
-use super::prepared::{DriverRun, KeptRecord, places};
+use super::prepared::{DriverRun, KeptRecord, kept_records, places};
 use super::steps::LoadSteps;
 use crate::error::Error;
 use crate::event::Event;
@@ -23,10 +23,7 @@ pub fn forget<S: LoadSteps>(
     let mut lost = Vec::new();
     let mut notes = Vec::new();
     for (unit, _) in places(run.plan.flows()) {
-        for record in run.kept_records(unit) {
-            if record.rows_rejected == 0 {
-                continue;
-            }
+        for record in kept_records(run, unit) {
             let found = reject_files::count(folder, &record.reject_files)?;
             if found >= record.rows_rejected {
                 continue;

@@ -15,7 +15,7 @@
 //! ([`shares`](crate::shares)).
 //!
 //! A driver implements the steps that only it can do ([`LoadSteps`]). [`prepare`] and [`conclude`] have the order of the steps
-//! before the load and after it, and [`streams`] runs the streams. [`prepared`] has the state of a run and the work
+//! before the load and after it, and [`streams`] runs the streams. [`prepared`] has the state of a run, [`kept_units`] the work
 //! that is kept from earlier attempts, [`lost_rejects`] finds kept work that must be loaded again, [`first_rows`] reads
 //! the keys of all rows before the load if a step keeps the first of several rows (`distinct_on`), [`account`] compares
 //! the ledger with the destination's counts, [`publish`] makes the rows visible, [`settle`] asks
@@ -30,6 +30,7 @@ pub(crate) mod context;
 pub(crate) mod ending;
 pub(crate) mod first_rows;
 pub(crate) mod gathering;
+pub(crate) mod kept_units;
 mod lost_rejects;
 pub(crate) mod plan;
 pub(crate) mod prepare;

@@ -1,7 +1,7 @@
 //! A run that is planned and entered into its ledger, and the work that it keeps from earlier attempts.
 
 use std::collections::BTreeMap;
-use std::ops::{DerefMut, Range};
+use std::ops::DerefMut;
 use std::sync::Arc;
 
 use inrush_convert::RunStamp;
@@ -13,6 +13,7 @@ use inrush_source::Input;
 
 use super::announcements;
 use super::context::RunContext;
+use super::kept_units::KeptUnits;
 use super::plan::RunPlan;
 use crate::error::Error;
 use crate::event::BegunRun;
@@ -27,6 +28,7 @@ use crate::pipeline::sharing::Sharing;
 use crate::pipeline::work_items::{self, Committed, WorkItem};
 use crate::pipeline::{RunOptions, reject_files, splitting};
 use crate::plan::earlier::leave_out;
+use crate::plan::identity;
 use crate::plan::planned::{PlannedFlow, PlannedUnit, SplitPlace, UnitPlace};
 use crate::reject_replay;
 use crate::report::{FilesOf, RunFolder, reject_file_name};
@@ -51,33 +53,17 @@ pub struct PreparedRun<P> {
     pub flow_counts: Vec<FlowCount>,
     /// Delays all streams before they send, if there is a rate limit.
     pub pace: Arc<Pace>,
+    /// The units that are kept from earlier attempts.
+    pub kept: KeptUnits,
 }
 
-/// A prepared run as its driver has it: with its ledger, its lock, and the kept work of earlier attempts.
+/// A prepared run as its driver has it: with its ledger and its lock.
 pub trait DriverRun: DerefMut<Target = PreparedRun<Self::Plan>> {
     /// The plan.
     type Plan: RunPlan;
 
     /// Its number and start, for the columns that have them: the same in each of its attempts.
     fn stamp(&self) -> RunStamp;
-
-    /// The number of kept units of earlier attempts, for the message at the start of the run.
-    fn kept_units(&self) -> usize;
-
-    /// The part of a unit that earlier attempts have committed.
-    fn committed(&self, unit: UnitPlace) -> Committed<'_>;
-
-    /// The account of a unit's kept rows; zero if nothing is kept.
-    fn kept_account(&self, unit: UnitPlace) -> Account;
-
-    /// True if a split that was committed at once is kept. If the split is fed, its ranges are kept instead.
-    fn has_split(&self, split: SplitPlace) -> bool;
-
-    /// The kept ranges of text of a fed split.
-    fn kept_ranges(&self, split: SplitPlace) -> Vec<Range<u64>>;
-
-    /// The kept ledger records of a unit.
-    fn kept_records(&self, unit: UnitPlace) -> Vec<KeptRecord>;
 
     /// The target or partition that a unit is published into.
     fn publishes_into(&self, unit: UnitPlace) -> &PublishesInto;
@@ -87,6 +73,11 @@ pub trait DriverRun: DerefMut<Target = PreparedRun<Self::Plan>> {
 
     /// True if the sums of a unit's rows are compared before its commit.
     fn is_verified(&self, _: UnitPlace) -> bool {
+        false
+    }
+
+    /// True if the ledger forgets a unit only as a whole, with all of its parts.
+    fn forgets_whole_units(&self) -> bool {
         false
     }
 
@@ -133,6 +124,7 @@ impl<P: RunPlan> PreparedRun<P> {
             fed_files: FedFiles::default(),
             sharing: BTreeMap::new(),
             rejects: Vec::new(),
+            kept: KeptUnits::default(),
         }
     }
 
@@ -148,12 +140,67 @@ impl<P: RunPlan> PreparedRun<P> {
         part.record_key(unit.key(), unit.splits().len())
     }
 
+    /// The part of a unit that earlier attempts have committed. All of a fed file is committed only if its feed says so.
+    pub fn committed(&self, place: UnitPlace) -> Committed<'_> {
+        let (_, unit) = self.unit(place);
+        match self.kept.get(place) {
+            Some(kept) if kept.is_whole => Committed::All,
+            Some(kept) if unit.is_shared() => {
+                Committed::Splits(Box::new(|key| kept.has_split(key)))
+            }
+            // A unit of one stream is kept completely or not at all.
+            _ => Committed::Nothing,
+        }
+    }
+
+    /// True if a split that was committed at once is kept. If the split is fed, its ranges are kept instead.
+    fn has_split(&self, (flow, unit, split): SplitPlace) -> bool {
+        let (_, planned) = self.unit((flow, unit));
+        let kept = self.kept.get((flow, unit));
+        kept.is_some_and(|kept| kept.has_split(&identity::split_key(&planned.splits()[split])))
+    }
+
     /// Where the ranges of a flow's file must end. A fed file that an earlier attempt has read to its end was checked
     /// then.
     pub fn file_end(&self, flow: usize, file: &Arc<dyn Input>, is_fed: bool) -> FileEnd {
         match is_fed {
             false => FileEnd::File,
             true => FileEnd::Fed(self.fed_files.text_end(self.plan.flows(), flow, file)),
+        }
+    }
+}
+
+/// The kept ledger records of a unit that have rejects.
+pub fn kept_records<R: DriverRun>(run: &R, place: UnitPlace) -> Vec<KeptRecord> {
+    let Some(kept) = run.kept.get(place) else {
+        return Vec::new();
+    };
+    let (_, unit) = run.unit(place);
+    let record = |part, account: Account| KeptRecord {
+        unit: place,
+        key: run.record_key(place, part),
+        is_direct: kept.is_direct,
+        rows_rejected: account.rows_rejected,
+        reject_files: vec![reject_file_name(&run.reject_file_name(place, part))],
+    };
+    let parts = match kept.parts() {
+        [] => vec![(Part::Whole, kept.account)],
+        parts => parts.iter().map(|own| (own.part, own.account)).collect(),
+    };
+    let with_rejects = parts.into_iter().filter(|(_, own)| own.rows_rejected > 0);
+    let records = with_rejects.map(|(part, account)| record(part, account));
+    match run.forgets_whole_units() {
+        false => records.collect(),
+        true => {
+            let all = records.reduce(|mut all, next| {
+                all.rows_rejected += next.rows_rejected;
+                all.reject_files.extend(next.reject_files);
+                all
+            });
+            let key = unit.key().clone();
+            all.map(|all| KeptRecord { key, ..all })
+                .into_iter()
+                .collect()
         }
     }
 }
@@ -175,7 +222,7 @@ pub fn begin<R: DriverRun>(
 ) -> Result<(), Error> {
     let facts = run.plan.facts();
     let chunk_bytes = facts.settings.chunk_bytes as usize;
-    let finished = |split| run.kept_ranges(split);
+    let finished = |(flow, unit, split): SplitPlace| run.kept.ranges((flow, unit), split);
     let fed_files = FedFiles::of(run.plan.flows(), chunk_bytes, facts.streams, finished);
     let sharing = sharing(run);
     let rejects = keep_rejects(run)?;
@@ -193,7 +240,7 @@ pub fn begin<R: DriverRun>(
         folder: &run.folder,
         observer: options.observer,
     };
-    announcements::started(event_sink, &run.name, run.resumed, run.kept_units());
+    announcements::started(event_sink, &run.name, run.resumed, run.kept.count());
     options.observer.begun(&BegunRun {
         name: &run.name,
         lineage: &run.plan.facts().lineage,
@@ -224,7 +271,7 @@ pub fn begin_share<R: DriverRun>(
         folder: &run.folder,
         observer: options.observer,
     };
-    announcements::started(event_sink, &run.name, true, run.kept_units());
+    announcements::started(event_sink, &run.name, true, run.kept.count());
     Ok(())
 }
 
@@ -234,7 +281,7 @@ fn sharing<R: DriverRun>(run: &R) -> BTreeMap<UnitPlace, Sharing> {
     let progress = |((flow, unit), planned): (UnitPlace, &<FlowOf<R> as PlannedFlow>::Unit)| {
         let splits = 0..planned.splits().len();
         let left = splits.filter(|split| !run.has_split((flow, unit, *split)));
-        let kept = RowTally::from(run.kept_account((flow, unit)));
+        let kept = RowTally::from(run.kept.account((flow, unit)));
         ((flow, unit), Sharing::new(left.count(), kept))
     };
     shared.map(progress).collect()
@@ -251,7 +298,7 @@ fn keep_rejects<R: DriverRun>(run: &mut R) -> Result<Vec<RejectCount>, Error> {
     let flows = run.plan.flows();
     let mut accounts = vec![Account::default(); flows.len()];
     for (unit, _) in places(flows) {
-        accounts[unit.0].add(&run.kept_account(unit));
+        accounts[unit.0].add(&run.kept.account(unit));
     }
     let mut rejects = Vec::with_capacity(flows.len());
     for ((flow, names), account) in flows.iter().zip(names).zip(accounts) {
@@ -270,9 +317,8 @@ fn kept_names<R: DriverRun>(run: &R) -> Vec<Vec<String>> {
     let flows = run.plan.flows();
     let mut names = vec![Vec::new(); flows.len()];
     for (unit, _) in places(flows) {
-        let records = run.kept_records(unit).into_iter();
-        let with_rejects = records.filter(|record| record.rows_rejected > 0);
-        names[unit.0].extend(with_rejects.flat_map(|record| record.reject_files));
+        let records = kept_records(run, unit).into_iter();
+        names[unit.0].extend(records.flat_map(|record| record.reject_files));
     }
     names
 }

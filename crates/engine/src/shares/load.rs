@@ -66,7 +66,7 @@ pub fn load_share<S: LoadSteps>(
     let units_kept = units.iter().filter(|unit| is_kept(&run, **unit)).count();
     let mut account = Account::default();
     for unit in &units {
-        account.add(&run.kept_account(*unit));
+        account.add(&run.kept.account(*unit));
     }
     let mut work = items.to_vec();
     work.retain(|item| !is_kept(&run, item.unit_place()));

@@ -35,14 +35,13 @@ pub async fn units(context: &Context<'_>, records: &[UnitRow]) -> Result<(), Err
         .map(|record| (&record.unit_key, record))
         .collect();
     let mut open = Vec::new();
-    for flow in &run.plan.flows {
-        for plan in &flow.units {
+    for (flow_at, flow) in run.plan.flows.iter().enumerate() {
+        for (unit_at, plan) in flow.units.iter().enumerate() {
             let Some(record) = records.get(&plan.key).copied() else {
                 continue;
             };
             refuse_gone(record)?;
-            let kept = run.units_kept.get(&plan.key);
-            let is_kept = kept.is_some_and(|kept| kept.finished);
+            let is_kept = run.kept.is_whole((flow_at, unit_at));
             if !record.straight && (is_kept || record.rewritten) {
                 open.push(Unit { flow, plan, record });
             }

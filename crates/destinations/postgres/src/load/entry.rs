@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use inrush_destination::RunState;
 use inrush_engine::error::Error;
-use inrush_engine::native::run::{PreparedRun, RunFolder, holder};
+use inrush_engine::native::run::{KeptUnits, PreparedRun, RunFolder, holder};
 use inrush_engine::pipeline::RunOptions;
 use inrush_rows::ids::{FileKey, RunId, RunName, UnitKey};
 
-use super::kept_splits::KeptSplits;
+use super::kept_units::Keeping;
 use super::member_numbers::MemberSession;
 use super::prepared::PostgresRun;
 use super::stored_ways::StoredWays;
@@ -36,7 +36,7 @@ pub struct Entry<'a> {
 struct Entered {
     record: StoredRun,
     units_kept: BTreeMap<UnitKey, UnitRow>,
-    splits_kept: KeptSplits,
+    kept: KeptUnits,
 }
 
 impl<'a> Entry<'a> {
@@ -82,21 +82,22 @@ impl<'a> Entry<'a> {
             options,
             control,
             ledger,
-            mut plan,
+            plan,
             entered,
         } = self;
         let Entered {
             record,
             units_kept,
-            splits_kept,
+            kept,
         } = entered.expect(ENTERED);
         let folder = RunFolder::open(&options.runs_folder, &record.name)?;
         let members = MemberSession::serve(&plan, address, &ledger, record.run_id, &record.name);
-        keep_shared(&mut plan, &units_kept)?;
         let resumed = matches!(plan.earlier, Earlier::Stopped { .. });
+        let mut prepared = PreparedRun::new(plan, record.name.clone(), resumed, folder);
+        prepared.kept = kept;
         Ok(PostgresRun {
             stored_ways: StoredWays::default(),
-            prepared: PreparedRun::new(plan, record.name.clone(), resumed, folder),
+            prepared,
             fence: Fence {
                 run_id: record.run_id,
                 name: record.name.clone(),
@@ -107,7 +108,6 @@ impl<'a> Entry<'a> {
             members,
             control,
             units_kept,
-            splits_kept,
         })
     }
 
@@ -116,9 +116,8 @@ impl<'a> Entry<'a> {
     }
 
     /// Enters the run into the ledger, and keeps the parts of earlier attempts that the plan can use.
-    async fn enter(&self, name: &RunName) -> Result<Entered, Error> {
-        let (control, ledger, plan) = (&self.control, &self.ledger, &self.plan);
-        let mut splits_kept = KeptSplits::default();
+    async fn enter(&mut self, name: &RunName) -> Result<Entered, Error> {
+        let (control, ledger, plan) = (&self.control, &self.ledger, &mut self.plan);
         let lineage = plan.keeps_lineage.then(|| plan.lineage.to_text());
         let Earlier::Stopped {
             run,
@@ -147,7 +146,7 @@ impl<'a> Entry<'a> {
             return Ok(Entered {
                 record,
                 units_kept: BTreeMap::new(),
-                splits_kept,
+                kept: KeptUnits::default(),
             });
         };
         let record = ledger.take_over(control, run, &holder()).await?;
@@ -177,16 +176,19 @@ impl<'a> Entry<'a> {
         for file in touched {
             ledger.touch_file(control, record.run_id, file).await?;
         }
-        let every = SplitChoice::default();
-        let keep = |split| splits_kept.push(split);
-        ledger
-            .each_split_of(control, record.run_id, &every, keep)
-            .await?;
         let kept = kept.into_iter();
+        let units_kept = kept.map(|unit| (unit.unit_key.clone(), unit)).collect();
+        keep_shared(plan, &units_kept)?;
+        let mut keeping = Keeping::new(&plan.flows, &units_kept);
+        let every = SplitChoice::default();
+        ledger
+            .each_split_of(control, record.run_id, &every, |split| keeping.see(split))
+            .await?;
+        let kept = keeping.end();
         Ok(Entered {
             record,
-            units_kept: kept.map(|unit| (unit.unit_key.clone(), unit)).collect(),
-            splits_kept,
+            units_kept,
+            kept,
         })
     }
 }

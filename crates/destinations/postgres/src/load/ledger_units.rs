@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use inrush_engine::error::Error;
 use inrush_engine::native::plan::UnitPlace;
-use inrush_engine::native::run::{CommittedUnits, Gathering, UnitEnd};
+use inrush_engine::native::run::{CommittedUnits, Gathering, KeptUnit, UnitEnd};
 use inrush_rows::ids::UnitKey;
 
 use super::context::Context;
@@ -55,7 +55,15 @@ impl LedgerUnits {
                         .to_owned(),
                 );
                 let kept = run.units_kept.values().cloned().collect();
-                LedgerUnits::new(kept, run.splits_kept.accounts())
+                let of_unit = |(place, unit): (UnitPlace, &KeptUnit)| {
+                    (run.unit(place).1.key.clone(), unit.account)
+                };
+                let accounts = UnitAccounts {
+                    units: run.kept.iter().map(of_unit).collect(),
+                    // Files are checked before the switch, and not here.
+                    split_count: 0,
+                };
+                LedgerUnits::new(kept, accounts)
             }
         }
     }
@@ -81,15 +89,14 @@ impl CommittedUnits<PostgresRun> for LedgerUnits {
     fn unit(&self, run: &PostgresRun, place: UnitPlace, _: bool) -> UnitEnd {
         let (flow, unit) = run.unit(place);
         let record = self.get(&unit.key);
-        let kept = run.units_kept.get(&unit.key);
+        let is_kept = run.kept.is_whole(place);
         let counted = record.and_then(|record| record.rows_counted);
         UnitEnd {
-            is_kept: kept.is_some_and(|kept| kept.finished),
+            is_kept,
             is_finished: record.is_some_and(|record| record.finished),
             // The ledger marks units that one stream has loaded carefully as a whole.
             is_careful: record.is_some_and(|record| record.careful),
-            server_copy: kept
-                .is_none_or(|kept| !kept.finished)
+            server_copy: (!is_kept)
                 .then(|| run.stored_ways.report(place, &flow.server_copy))
                 .flatten(),
             account: self.accounts.of_unit(&unit.key),

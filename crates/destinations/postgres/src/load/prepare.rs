@@ -135,7 +135,9 @@ pub async fn forget(run: &mut PostgresRun, lost: &[KeptRecord]) -> Result<(), Er
     .await?;
     for unit in &units {
         run.units_kept.remove(&unit.unit_key);
-        run.splits_kept.remove(&unit.unit_key);
+    }
+    for record in lost {
+        run.kept.remove(record.unit);
     }
     Ok(())
 }

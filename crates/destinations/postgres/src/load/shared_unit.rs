@@ -22,11 +22,11 @@ use crate::plan::unit_steps::{self, Step};
 pub async fn create_missing(run: &PostgresRun) -> Result<(), LoadError> {
     for (flow_index, flow) in run.plan.flows.iter().enumerate() {
         for (unit_index, unit) in flow.units.iter().enumerate() {
-            if !unit.shared || run.units_kept.contains_key(&unit.key) {
+            let place = (flow_index, unit_index);
+            if !unit.shared || run.kept.get(place).is_some() {
                 continue;
             }
             let doing = format!("making the staging table of {}", flow.target());
-            let place = (flow_index, unit_index);
             let mut performer = Performer::new(run, &run.control, place, false, doing);
             performer
                 .perform_all(&unit_steps::shared_table(&run.plan, unit))

@@ -9,11 +9,8 @@
 //! has a key, so a split is named by its number, also if it is the only one of its unit. The names must not change: a resumed
 //! run looks for the files of its earlier attempts.
 
-use inrush_engine::native::load::{Part, of_key, reject_file_name};
-use inrush_engine::native::plan::identity;
+use inrush_engine::native::load::{Part, of_key};
 
-use super::kept_splits::KeptSplit;
-use crate::ledger::UnitRow;
 use crate::plan::{FlowPlan, UnitPlan};
 
 /// The name of a unit's file, or of a part of it if `part` is not empty.
@@ -43,28 +40,3 @@ fn of_range(number: usize, byte_start: u64) -> String {
 
 /// The ending for rows that were refused at the switch.
 pub const OF_SWITCH: &str = "-switch";
-
-/// The names of the files of a unit's committed records.
-pub fn names_of(
-    flow: &FlowPlan,
-    unit: &UnitPlan,
-    kept: &UnitRow,
-    splits: &[KeptSplit],
-) -> Vec<String> {
-    if kept.careful || !kept.shared {
-        return vec![reject_file_name(&of_unit(flow, unit, ""))];
-    }
-    let mut names = Vec::new();
-    for (index, split) in unit.splits.iter().enumerate() {
-        let of_file = identity::file_key(&*split.input);
-        for record in splits.iter().filter(|record| record.is_of_file(&of_file)) {
-            let part = match split.is_shared {
-                true => of_range(index + 1, record.byte_start),
-                false if record.is_split(&identity::split_key(split)) => of_split(index + 1),
-                false => continue,
-            };
-            names.push(reject_file_name(&of_unit(flow, unit, &part)));
-        }
-    }
-    names
-}

@@ -34,7 +34,10 @@ pub struct StagedUnits {
 impl StagedUnits {
     /// The units that this attempt knows without reading the ledger: those that it kept and those that it committed.
     pub fn known(run: &ContractRun, gathering: &Gathering) -> StagedUnits {
-        let mut accounts = run.kept.accounts().clone();
+        let mut accounts = UnitAccounts::none(&run.plan.flows);
+        for (place, kept) in run.kept.iter() {
+            accounts.add(place, &kept.account);
+        }
         for loaded in &gathering.loaded {
             accounts.add((loaded.flow, loaded.unit), &loaded.account);
         }
@@ -70,7 +73,7 @@ impl CommittedUnits<ContractRun> for StagedUnits {
         };
         let account = account.unwrap_or_default();
         UnitEnd {
-            is_kept: is_finished && !is_loaded && run.kept.has(place),
+            is_kept: is_finished && !is_loaded && run.kept.get(place).is_some(),
             is_finished,
             is_careful: self.careful.contains(&place.0),
             server_copy: None,

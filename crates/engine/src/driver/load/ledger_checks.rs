@@ -16,6 +16,7 @@ use super::staged_sums::SentSums;
 use crate::driver::plan::{ContractFlow, UnitAccounts, UnitIndex};
 use crate::error::Error;
 use crate::ledger::{LedgerRecord, SplitRecord};
+use crate::load::Part;
 use crate::pipeline::{expectations, file_checks};
 use crate::plan::identity;
 
@@ -67,7 +68,8 @@ impl<'a> LedgerChecks<'a> {
             self.promised[flow_index].extend(splits);
         }
         let splits = &flow.units[unit].splits[..];
-        let splits = match identity::split_of(&record.key, splits.len()) {
+        let part = Part::of_record(&record.key, splits.len());
+        let splits = match part.and_then(Part::split_index) {
             None => splits,
             Some(at) => &splits[at..=at],
         };

@@ -5,7 +5,6 @@
 //! publishes; [`reload`] loads units again if the target refuses a row then. The order of the steps is [`crate::run`]'s.
 
 mod conclude;
-mod kept;
 mod ledger_checks;
 mod members;
 pub mod prepare;

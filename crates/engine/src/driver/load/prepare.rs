@@ -7,7 +7,6 @@ use inrush_package::{Connection, Package};
 use inrush_rows::calendar::now_microseconds;
 use inrush_rows::ids::{RunName, UnitKey};
 
-use super::kept::KeptUnits;
 use super::members;
 use super::prepared::ContractRun;
 use crate::driver::OpenDestination;
@@ -110,7 +109,6 @@ pub async fn prepare(
     let name = open.record().name.clone();
     let folder = RunFolder::open(&options.runs_folder, &name)?;
     let mut run = ContractRun {
-        kept: KeptUnits::none(&plan.flows),
         finished: Mutex::default(),
         prepared: PreparedRun::new(plan, name, resumed, folder),
         open,
@@ -142,7 +140,6 @@ pub async fn join(
     let open = destination.join(&sent.run, &targets(&plan), &holder())?;
     announcements::planned(&plan, options);
     let mut run = ContractRun {
-        kept: KeptUnits::none(&plan.flows),
         finished: Mutex::default(),
         prepared: PreparedRun::new(plan, sent.run.name.clone(), true, folder),
         open,
@@ -236,20 +233,16 @@ fn sort_out(
     run: &mut ContractRun,
     is_wanted: impl Fn(UnitPlace) -> bool,
 ) -> Result<Vec<UnitKey>, Error> {
-    let ContractRun {
-        prepared,
-        open,
-        kept,
-        ..
-    } = run;
-    let index = UnitIndex::new(&prepared.plan.flows);
+    let ContractRun { prepared, open, .. } = run;
+    let PreparedRun { plan, kept, .. } = prepared;
+    let index = UnitIndex::new(&plan.flows);
     let mut unwanted = Vec::new();
     each_record(destination, open.record(), &mut |record| {
         let place = index.place_of(&record);
         match place.filter(|place| is_wanted(*place)) {
             Some(place) => {
-                let unit = &prepared.plan.flows[place.0].units[place.1];
-                kept.add(place, unit, record);
+                let unit = &plan.flows[place.0].units[place.1];
+                kept.add_record(place, unit, &record);
             }
             None => unwanted.push(record.key),
         }

@@ -1,25 +1,20 @@
-//! A prepared run into a destination of the contract, with the units that it keeps of earlier attempts.
+//! A prepared run into a destination of the contract.
 
 use std::collections::BTreeSet;
-use std::ops::{Deref, DerefMut, Range};
+use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, PoisonError};
 
 use inrush_convert::RunStamp;
 use inrush_destination::{OpenRun, PublishesInto};
 use inrush_rows::ids::UnitKey;
 
-use super::kept::KeptUnits;
 use super::members;
 use crate::driver::plan::{ContractPlan, UnitIndex};
 use crate::error::Error;
-use crate::ledger::Account;
 use crate::load::Part;
 use crate::pipeline::reject_files;
-use crate::pipeline::work_items::Committed;
-use crate::plan::planned::SplitPlace;
 use crate::plan::{UnitPlace, identity};
-use crate::report::reject_file_name;
-use crate::run::prepared::{DriverRun, KeptRecord, PreparedRun};
+use crate::run::prepared::{DriverRun, PreparedRun};
 
 /// A run that is planned and holds its lock.
 pub struct ContractRun {
@@ -27,8 +22,6 @@ pub struct ContractRun {
     pub prepared: PreparedRun<ContractPlan>,
     /// The destination's side of the run.
     pub open: Box<dyn OpenRun>,
-    /// The units that are kept.
-    pub kept: KeptUnits,
     /// Units that this process has finished.
     pub finished: Mutex<BTreeSet<UnitPlace>>,
 }
@@ -56,48 +49,6 @@ impl DriverRun for ContractRun {
             run_id: record.run_id,
             started_at_microseconds: record.started_at_microseconds,
         }
-    }
-
-    fn kept_units(&self) -> usize {
-        self.kept.accounts().count()
-    }
-
-    /// All of a fed file is committed only if its feed says so.
-    fn committed(&self, unit: UnitPlace) -> Committed<'_> {
-        match self.kept.is_whole(unit) {
-            true => Committed::All,
-            false => Committed::Splits(Box::new(move |key| self.kept.has_split(unit, key))),
-        }
-    }
-
-    fn kept_account(&self, unit: UnitPlace) -> Account {
-        self.kept.accounts().get(unit).unwrap_or_default()
-    }
-
-    fn has_split(&self, (flow, unit, split): SplitPlace) -> bool {
-        let place = (flow, unit);
-        let split = &self.plan.flows[flow].units[unit].splits[split];
-        self.kept.is_whole(place) || self.kept.has_split(place, &identity::split_key(split))
-    }
-
-    fn kept_ranges(&self, (flow, unit, split): SplitPlace) -> Vec<Range<u64>> {
-        self.kept.ranges((flow, unit), split)
-    }
-
-    fn kept_records(&self, place: UnitPlace) -> Vec<KeptRecord> {
-        let flow = &self.plan.flows[place.0];
-        let records = self.kept.records(place, &flow.units[place.1]);
-        let record = |(key, account): (&UnitKey, Account)| {
-            let file = reject_files::of_record(&flow.reading.name, key);
-            KeptRecord {
-                unit: place,
-                key: key.clone(),
-                is_direct: false,
-                rows_rejected: account.rows_rejected,
-                reject_files: vec![reject_file_name(&file)],
-            }
-        };
-        records.map(record).collect()
     }
 
     fn publishes_into(&self, (flow, unit): UnitPlace) -> &PublishesInto {
@@ -135,10 +86,15 @@ impl ContractRun {
             return Ok(());
         }
         let gone = self.open.forget(&keys)?;
-        let index = UnitIndex::new(&self.prepared.plan.flows);
+        let PreparedRun { plan, kept, .. } = &mut self.prepared;
+        let index = UnitIndex::new(&plan.flows);
         for key in keys.iter().chain(&gone) {
-            if let Some(place) = index.find(&identity::unit_of(key)) {
-                self.kept.remove(place, key);
+            let Some(place) = index.find(&identity::unit_of(key)) else {
+                continue;
+            };
+            let unit = &plan.flows[place.0].units[place.1];
+            if let Some(part) = Part::of_record(key, unit.splits.len()) {
+                kept.remove_part(place, unit, part);
             }
         }
         Ok(())

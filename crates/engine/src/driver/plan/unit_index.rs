@@ -4,7 +4,8 @@ use inrush_rows::ids::UnitKey;
 
 use super::ContractFlow;
 use crate::ledger::{Account, LedgerRecord};
-use crate::plan::{UnitPlace, identity};
+use crate::load::Part;
+use crate::plan::UnitPlace;
 
 /// The positions of a plan's units, sorted by key. The keys themselves stay in the plan.
 pub struct UnitIndex<'a> {
@@ -37,7 +38,7 @@ impl<'a> UnitIndex<'a> {
     pub fn place_of(&self, record: &LedgerRecord) -> Option<UnitPlace> {
         let (flow, unit) = self.find(&record.unit_key())?;
         let split_count = self.flows[flow].units[unit].splits.len();
-        let is_known = record.is_whole() || identity::split_of(&record.key, split_count).is_some();
+        let is_known = Part::of_record(&record.key, split_count).is_some();
         (is_known && !record.splits.is_empty()).then_some((flow, unit))
     }
 }

@@ -19,7 +19,7 @@ pub const VERSION: u32 = 2;
 
 /// The separator in the key of a record between the unit's key and the part of the unit. A unit's key is a digest and a
 /// version.
-const PART_MARK: char = '-';
+pub const PART_MARK: char = '-';
 
 /// A digest of several texts. The end of each text is part of the digest, so texts cannot run into each other.
 pub fn digest<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
@@ -112,14 +112,10 @@ pub fn range_key(key: &UnitKey, text_start: u64) -> UnitKey {
     UnitKey::new(format!("{key}{PART_MARK}{text_start}"))
 }
 
-/// The index of a record's split in a unit of this many splits; `None` for a record of the whole unit.
-pub fn split_of(record_key: &UnitKey, split_count: usize) -> Option<usize> {
+/// The end of a record's key that names a part of the unit; `None` for a record of the whole unit.
+pub fn part_of(record_key: &UnitKey) -> Option<&str> {
     let (_, part) = record_key.as_str().split_once(PART_MARK)?;
-    if split_count == 1 {
-        return Some(0);
-    }
-    let number = part.split(PART_MARK).next()?.parse::<usize>().ok()?;
-    number.checked_sub(1).filter(|index| *index < split_count)
+    Some(part)
 }
 
 /// The key of the unit from the key of a ledger's record, which is the unit's key, a [`part_key`] or a [`range_key`].
@@ -224,19 +220,10 @@ mod tests {
             (unit_of(&second), unit_of(&second_range)),
             (unit.clone(), unit.clone())
         );
-        for (record, split_count, split) in [
-            (&unit, 1, None),
-            (&unit, 3, None),
-            (&key, 1, Some(0)),
-            (&second, 3, Some(1)),
-            (&second_range, 3, Some(1)),
-            // Another program wrote it.
-            (&second, 0, None),
-            (&key, 3, None),
-            (&range_key(&unit, 0), 3, None),
-        ] {
-            assert_eq!(split_of(record, split_count), split, "{record}");
-        }
+        assert_eq!(
+            (part_of(&unit), part_of(&second_range)),
+            (None, Some("2-4194304"))
+        );
         // The records of a unit follow each other in the order of their keys.
         let next = UnitKey::new(format!("{}.2", "f".repeat(64)));
         assert!(unit < key && key < next, "{key}");

@@ -1,0 +1,125 @@
+//! Finds the kept units of a run, and the kept parts of those that several streams fill, in the rows that the ledger has of them: one
+//! for the unit, and one for each split.
+
+use std::collections::BTreeMap;
+
+use inrush_destination::SplitRecord;
+use inrush_engine::native::load::Part;
+use inrush_engine::native::plan::{KeyStart, UnitPlace, identity};
+use inrush_engine::native::run::{KeptPart, KeptUnits};
+use inrush_rows::ids::UnitKey;
+
+use crate::ledger::UnitRow;
+use crate::plan::{FlowPlan, UnitPlan};
+
+/// Keeps units and their splits.
+pub struct Keeping<'a> {
+    places: BTreeMap<&'a UnitKey, (UnitPlace, &'a UnitPlan)>,
+    rows: &'a BTreeMap<UnitKey, UnitRow>,
+    kept: KeptUnits,
+    /// The unit of the last split, with its own splits. The ledger has the splits of a unit one after the other.
+    open: Option<(UnitPlace, PlannedSplits)>,
+}
+
+impl<'a> Keeping<'a> {
+    /// Keeps the units of these rows.
+    pub fn new(flows: &'a [FlowPlan], rows: &'a BTreeMap<UnitKey, UnitRow>) -> Keeping<'a> {
+        let mut keeping = Keeping {
+            places: BTreeMap::new(),
+            rows,
+            kept: KeptUnits::default(),
+            open: None,
+        };
+        for (flow_at, flow) in flows.iter().enumerate() {
+            for (unit_at, unit) in flow.units.iter().enumerate() {
+                let Some(row) = rows.get(&unit.key) else {
+                    continue;
+                };
+                let place = (flow_at, unit_at);
+                keeping.places.insert(&unit.key, (place, unit));
+                let kept = keeping.kept.unit(place);
+                kept.is_whole = row.finished;
+                kept.is_direct = row.straight;
+            }
+        }
+        keeping
+    }
+
+    /// Keeps a split, unless its unit is not kept.
+    pub fn see(&mut self, split: SplitRecord) {
+        let Some((place, unit)) = self.places.get(&split.unit_key) else {
+            return;
+        };
+        let row = &self.rows[&split.unit_key];
+        let kept = self.kept.unit(*place);
+        if row.careful || !row.shared {
+            // One stream has committed it as a whole.
+            kept.account.add(&split.account);
+            return;
+        }
+        let planned = match &mut self.open {
+            Some((of, planned)) if of == place => planned,
+            open => &mut open.insert((*place, PlannedSplits::of(unit))).1,
+        };
+        match planned.part_of(&split) {
+            None => kept.account.add(&split.account),
+            Some(part) => {
+                let range = match (part, split.byte_end) {
+                    (Part::Ranges { .. }, Some(end)) => Some(split.byte_start..end),
+                    _ => None,
+                };
+                let part = KeptPart {
+                    part,
+                    account: split.account,
+                    ranges: range.into_iter().collect(),
+                };
+                kept.add(&unit.splits, part);
+            }
+        }
+    }
+
+    /// All that was kept.
+    pub fn end(self) -> KeptUnits {
+        self.kept
+    }
+}
+
+/// The splits of a unit, by what the ledger knows of them.
+struct PlannedSplits {
+    /// The numbers of the splits that are committed at once, by their keys.
+    whole: BTreeMap<KeyStart, usize>,
+    /// The numbers of the splits that are fed, by the keys of their files.
+    fed: BTreeMap<KeyStart, usize>,
+}
+
+impl PlannedSplits {
+    fn of(unit: &UnitPlan) -> PlannedSplits {
+        let (mut whole, mut fed) = (BTreeMap::new(), BTreeMap::new());
+        for (number, split) in (1..).zip(&unit.splits) {
+            match split.is_shared {
+                true => {
+                    let file = identity::file_key(&*split.input);
+                    fed.extend(KeyStart::of(file.as_str()).map(|key| (key, number)));
+                }
+                false => {
+                    let own = identity::split_key(split);
+                    whole.extend(KeyStart::of(own.as_str()).map(|key| (key, number)));
+                }
+            }
+        }
+        PlannedSplits { whole, fed }
+    }
+
+    /// The part of the unit that a row of the ledger commits. `None` if the plan has no such split.
+    fn part_of(&self, row: &SplitRecord) -> Option<Part> {
+        let whole = KeyStart::of(row.split_key.as_str()).and_then(|key| self.whole.get(&key));
+        let fed = || KeyStart::of(row.file_key.as_str()).and_then(|key| self.fed.get(&key));
+        match whole {
+            Some(number) => Some(Part::Split(*number)),
+            None => fed().map(|number| Part::Ranges {
+                split: *number,
+                text_start: row.byte_start,
+            }),
+        }
+    }
+}
