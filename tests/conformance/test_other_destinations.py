@@ -309,7 +309,7 @@ def test_a_plan_of_what_is_loaded_does_not_call_its_target_empty(inrush: Inrush,
     inrush("run", path).expect(CLEAN)
     checked = inrush("check", path).expect(CLEAN, "loaded already by run")
     assert "empty" not in checked.said
-    assert "the target already has the rows of these files; nothing is changed" in checked.said
+    assert "the target already has these rows; nothing is changed" in checked.said
 
 
 def test_an_append_whose_ledger_was_lost_is_refused(inrush: Inrush) -> None:

@@ -223,6 +223,11 @@ def test_rejects_have_the_values_of_the_file(
         ('say "no"', "syntax"),
         ("", "null_not_allowed"),
     ]
+    *_, of_null = outcome.rejects()
+    assert of_null["reason"] == (
+        "the value is NULL, but the column is not nullable; fix the row, or make the column "
+        "nullable"
+    )
     assert database.rows("SELECT doc::text FROM t") == [('{"b,c": 1}',)]
 
 

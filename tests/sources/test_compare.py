@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+import duckdb
+import pytest
+
 from harness.command import CLEAN, FAILED, USAGE, VERIFICATION, Inrush
 from harness.servers import Database
 
@@ -132,7 +135,7 @@ def test_rows_without_a_key_are_counted(database: Database, inrush: Inrush) -> N
     inrush("verify", "--compare", "copy.toml").expect(CLEAN, "99 rows", "are equal")
     database.execute("INSERT INTO dw.orders SELECT * FROM dw.orders WHERE id = 3")
     told = inrush("verify", "--compare", "copy.toml").expect(VERIFICATION).output
-    assert "has 1 rows in the source and 2 in the target" in told, told
+    assert "has 1 row in the source and 2 in the target" in told, told
 
 
 def test_only_loaded_rows_are_compared(database: Database, inrush: Inrush) -> None:
@@ -163,7 +166,31 @@ def test_what_cannot_be_compared_is_refused(database: Database, inrush: Inrush) 
         refused = inrush("verify", "--compare", "steps.toml")
         refused.expect(USAGE, "its steps filter or reject rows")
     inrush("verify", "--compare", "--split", "x.csv").expect(USAGE)
-    inrush("verify", "x.csv").expect(USAGE, "--split")
+    inrush("verify", "x.csv").expect(USAGE, "--split FILES", "--compare PACKAGE")
+
+
+@pytest.mark.parametrize("other", ["postgresql", "duckdb"])
+def test_the_side_that_lacks_its_table_is_named(
+    database: Database, inrush: Inrush, other: str
+) -> None:
+    """The same words, whether the servers compare or both sides are read."""
+    copied(database, inrush)
+    text = PACKAGE.format(url=database.url, words="")
+    if other == "duckdb":
+        dw = f'dw = {{ url = "{database.url}"'
+        text = text.replace(dw, 'dw = { url = "duckdb:t.duckdb"').replace("dw.orders", "orders")
+        inrush.write("copy.toml", text.replace('"append"', '"create"'))
+        inrush("run", "copy.toml").expect(CLEAN)
+    compare = ("verify", "--compare", "copy.toml")
+    database.execute("ALTER TABLE orders RENAME TO away")
+    inrush(*compare).expect(FAILED, "its source cannot be read", "no table or view of this name")
+    database.execute("ALTER TABLE away RENAME TO orders")
+    if other == "duckdb":
+        with duckdb.connect(str(inrush.folder / "t.duckdb")) as connection:
+            connection.execute("DROP TABLE orders")
+    else:
+        database.execute("DROP TABLE dw.orders")
+    inrush(*compare).expect(FAILED, "its target cannot be read", "orders")
 
 
 def test_hidden_rows_and_other_encodings_are_no_equal_rows(

@@ -145,7 +145,7 @@ def test_rows_without_a_key_are_counted(
     inrush(*COMPARE).expect(CLEAN, "99 rows", "are equal")
     there.execute("INSERT INTO copied SELECT * FROM copied WHERE id = 3")
     told = inrush(*COMPARE).expect(VERIFICATION, "all rows: 99 rows", "1 of 1 split").output
-    assert "has 1 rows in the source and 2 in the target" in told, told
+    assert "has 1 row in the source and 2 in the target" in told, told
 
 
 def test_only_loaded_rows_are_compared(

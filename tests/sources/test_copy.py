@@ -292,3 +292,10 @@ def test_a_new_target_has_the_primary_key(
     assert target.rows(keys.replace("'t'", "'u'")) == []
     plan = inrush(*words, "--to", "x.duckdb").expect(CLEAN)
     assert "does not get the primary key of the source (b, a)" in plan.said
+
+
+def test_what_cannot_be_read_is_no_source(database: Database, inrush: Inrush) -> None:
+    """A destination that is no source is refused with the forms that a source has."""
+    into = ("--table", "t", "--to", database.url)
+    outcome = inrush("copy", "--from", "embedded", *into)
+    outcome.expect(USAGE, "rows cannot be read from embedded", "FILE.duckdb or adbc:DRIVER")

@@ -163,6 +163,7 @@ impl ColumnState {
                 row,
                 error: match policy {
                     Some(policy) => policy.null_error(),
+                    None if origin.chunk.typed.is_some() => typed_null_error(),
                     None => null_error(input.dialect),
                 },
             }));
@@ -543,8 +544,16 @@ pub(super) fn all_columns(
     arrays
 }
 
-/// The error of a NULL in a column that allows none.
-pub(super) fn null_error(dialect: &Dialect) -> ValueError {
+/// The error of a NULL in a column that allows none, if the source has types: no text stands for NULL there.
+pub(super) fn typed_null_error() -> ValueError {
+    ValueError::new(
+        RejectCode::NullNotAllowed,
+        "the value is NULL, but the column is not nullable; fix the row, or make the column nullable",
+    )
+}
+
+/// The error of a NULL in a column of a text file that allows none.
+fn null_error(dialect: &Dialect) -> ValueError {
     let is_one = dialect.nulls.len() == 1;
     let marker = match dialect.nulls.first().map(String::as_str) {
         _ if dialect.missing_fields == MissingFields::Null => {

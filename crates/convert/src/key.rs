@@ -138,8 +138,8 @@ fn check<T: KeyType>(bounds: &KeyBounds, array: &ArrayRef, faults: &mut Vec<Faul
         ValueError::new(
             RejectCode::OutsidePartition,
             format!(
-                "the key {what} the partition of this file ({}); likely the row belongs to another \
-                 file, or `bounds` do not match the file",
+                "the key {what} the partition that this file or range is loaded into ({}); likely the \
+                 row belongs to another one, or `bounds` do not match the source",
                 bounds.describe
             ),
         )

@@ -14,7 +14,9 @@ use inrush_rows::reject::{Reject, RejectCode};
 use inrush_rows::typed_rows::{Cells, TypedColumn, TypedRows};
 use inrush_scan::{Dialect, Record, Records};
 
-use super::converter::{BadRow, ColumnState, Converter, StateSource, all_columns, null_error};
+use super::converter::{
+    BadRow, ColumnState, Converter, StateSource, all_columns, typed_null_error,
+};
 use super::direct;
 use super::exact_float::ExactFloat;
 use super::fields::{GatherInput, Gatherer};
@@ -146,7 +148,7 @@ impl Converter {
                     let nulls = (0..array.len()).filter(|row| array.is_null(*row));
                     faults.extend(nulls.map(|row| Fault {
                         row,
-                        error: null_error(dialect),
+                        error: typed_null_error(),
                     }));
                 }
                 return Arc::clone(array);

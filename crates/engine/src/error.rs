@@ -25,6 +25,17 @@ pub enum Error {
     /// A file cannot be read.
     #[error(transparent)]
     Source(SourceError),
+    /// One of the two sides of a comparison cannot be read.
+    #[error("flow `{flow}`: its {side} cannot be read")]
+    Compared {
+        /// The flow.
+        flow: String,
+        /// Which side it is.
+        side: &'static str,
+        /// The cause.
+        #[source]
+        cause: Box<Error>,
+    },
     /// A file's header differs from that of the other files.
     #[error("{file}: the header has {found}, but the load was planned with {expected}")]
     Header {
@@ -278,6 +289,7 @@ impl Error {
         match self {
             Error::Package(_) | Error::Convert { .. } => ExitStatus::Usage,
             Error::Plan(error) => error.exit_status(),
+            Error::Compared { cause, .. } => cause.exit_status(),
             Error::Source(SourceError::Unsuitable { .. }) => ExitStatus::Usage,
             Error::Driver(error) => error.exit_status(),
             Error::NotSwitched { .. } | Error::Replaced { .. } => ExitStatus::Usage,
@@ -299,6 +311,7 @@ impl Error {
         match self {
             Error::Package(_) => None,
             Error::Plan(error) => error.hint(),
+            Error::Compared { cause, .. } => cause.hint(),
             Error::Source(_) => None,
             Error::Header { .. } => {
                 Some("load files with different headers in separate flows".to_owned())
@@ -311,12 +324,10 @@ impl Error {
                  is kept until the load is done; or load the data from a file"
                     .to_owned(),
             ),
-            Error::RejectLimit { reject, .. } if reject.code == RejectCode::OutsidePartition => {
-                Some(
-                    "a file must lie within one partition: cut the files by the key, or declare wider \
-                     `bounds`"
-                        .to_owned(),
-                )
+            Error::RejectLimit { reject, inputs, .. }
+                if reject.code == RejectCode::OutsidePartition =>
+            {
+                Some(format!("{}, or declare wider `bounds`", inputs.fit_partition()))
             }
             Error::RejectLimit { limit, inputs, .. } => Some(format!(
                 "{} and run the same command again, or accept more: --max-rejects {}",

@@ -13,7 +13,7 @@ use inrush_package::{
 };
 use inrush_rows::cancel::Stop;
 use inrush_rows::sql_text;
-use inrush_source::{AS_TEXT, Comparison, range_condition};
+use inrush_source::{AS_TEXT, Comparison, SourceError, range_condition};
 pub use inrush_source::{SplitDifference, UnfitRows};
 use inrush_source_adbc::{Database, Vendor};
 use inrush_source_postgres::{Limits, Rows, Side};
@@ -136,7 +136,7 @@ impl OneFlow<'_> {
         let into = into.map_err(|fault| self.refused(&fault.to_string(), "name a connection"))?;
         let urls = [self.url(&source.connection)?, self.url(into)?];
         match urls.iter().all(|url| is_server_of_source(url)) {
-            true => Ok(self.compare_by_servers(source, into, urls, stop)?),
+            true => self.compare_by_servers(source, into, urls, stop),
             false => self.compare_by_reading(source, into, urls, stop),
         }
     }
@@ -297,7 +297,7 @@ impl OneFlow<'_> {
         into: &str,
         [from_url, into_url]: [&str; 2],
         stop: &Stop,
-    ) -> Result<FlowCompared, PlanError> {
+    ) -> Result<FlowCompared, Error> {
         let flow = self.flow;
         let from = address_of(&source.connection, from_url, self.defaults)?;
         let into = address_of(into, into_url, self.defaults)?;
@@ -313,8 +313,12 @@ impl OneFlow<'_> {
         let hint = "correct `table` of the flow";
         let TableName { schema, name } = table_name(self.name, &flow.table, hint)?;
         let target = Rows::Table { schema, name };
-        let read = Side::open(&from, &rows_of(self.name, source)?, &of_source, stop)?;
-        let stored = Side::open(&into, &target, &of_target, stop)?;
+        let of = |side, opened: Result<Side, SourceError>| {
+            opened.map_err(|error| of_side(self.name, side, error.into()))
+        };
+        let rows = rows_of(self.name, source)?;
+        let read = of(SOURCE, Side::open(&from, &rows, &of_source, stop))?;
+        let stored = of(TARGET, Side::open(&into, &target, &of_target, stop))?;
         let mut sides = [read, stored];
         let [here, there] = [sides[0].columns()?, sides[1].columns()?];
         let chosen: Vec<&str> = source
@@ -330,10 +334,11 @@ impl OneFlow<'_> {
             .cloned()
             .collect();
         if columns.is_empty() {
-            return Err(self.refused(
+            let refused = self.refused(
                 "its two sides have no column in common",
                 "is the target the one that the flow loads?",
-            ));
+            );
+            return Err(refused.into());
         }
         let is_left_out = |name: &&String| !columns.contains(name);
         let left_out = here
@@ -343,7 +348,7 @@ impl OneFlow<'_> {
             .cloned()
             .collect();
         let keys = match flow.mode {
-            Mode::Upsert => flow.key_columns()?,
+            Mode::Upsert => flow.key_columns().map_err(PlanError::from)?,
             _ => [sides[1].primary_key(), sides[0].primary_key()]
                 .into_iter()
                 .find(|key| !key.is_empty())
@@ -390,6 +395,22 @@ impl OneFlow<'_> {
             range: Some((column.clone(), since.from.clone(), below.clone())),
         };
         Ok((limits, Some(limit)))
+    }
+}
+
+/// The names of the sides in messages.
+pub const SOURCE: &str = "source";
+pub const TARGET: &str = "target";
+
+/// An error that says which side it is of.
+pub fn of_side(flow: &str, side: &'static str, error: Error) -> Error {
+    match error {
+        Error::Interrupted => Error::Interrupted,
+        error => Error::Compared {
+            flow: flow.to_owned(),
+            side,
+            cause: Box::new(error),
+        },
     }
 }
 

@@ -16,6 +16,8 @@ use inrush_rows::type_name::TypeName;
 use inrush_source::Comparison;
 use inrush_system::threads::cores;
 
+use crate::compare::{SOURCE, TARGET, of_side};
+
 /// A flow whose two sides are read.
 pub struct BothRead<'a> {
     /// The package.
@@ -72,8 +74,8 @@ impl BothRead<'_> {
         stop: &Stop,
     ) -> Result<ReadCompared, Error> {
         let mut sides = [
-            self.look(source, false, stop)?,
-            self.look(target, true, stop)?,
+            (self.look(source, false, stop)).map_err(|error| of_side(self.name, SOURCE, error))?,
+            (self.look(target, true, stop)).map_err(|error| of_side(self.name, TARGET, error))?,
         ];
         let mut columns = [Vec::new(), Vec::new()];
         let (mut left_out, mut without_form) = (Vec::new(), Vec::new());

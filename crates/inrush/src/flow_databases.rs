@@ -17,6 +17,7 @@ use inrush_source_adbc::{AdbcSource, Column, Databases, file_of};
 use crate::flow_since::{self, Beginning};
 use crate::flow_source::{
     Paces, STABLE_NOTE, rate_note, refuse_what_needs_postgresql, settings_of, typed_inputs,
+    types_note,
 };
 
 /// The tables and queries of all flows of a run. Each is opened once: all plans of a run see the same rows.
@@ -127,7 +128,9 @@ impl FlowDatabases {
             notes.extend(flow_since::range_notes(asked, since, beginning, found));
             nothing_new = flow_since::nothing_new(asked, beginning, found);
         }
-        let columns = opened.source_columns().iter().map(of_new_target).collect();
+        let columns = opened.source_columns().iter().map(of_new_target);
+        let columns: Vec<ColumnDetail> = columns.collect();
+        notes.extend(types_note(asked, &*opened, &columns)?);
         Ok(FlowInputs {
             nothing_new,
             ..typed_inputs(asked, opened, columns)?

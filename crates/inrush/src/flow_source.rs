@@ -11,7 +11,8 @@ use inrush_engine::plan::flow_inputs::{
 use inrush_package::{ColumnDetail, FlowSource, Package, TableName};
 use inrush_rows::pace::Pace;
 use inrush_rows::quantity::bytes;
-use inrush_source::{DatabaseSettings, ReadLimits, Rows, Since, Source, SourceColumn};
+use inrush_rows::type_name::TypeName;
+use inrush_source::{AS_TEXT, DatabaseSettings, ReadLimits, Rows, Since, Source, SourceColumn};
 
 use crate::flow_files::form_of_typed_rows;
 
@@ -137,6 +138,40 @@ pub fn rate_note(source: &dyn Source) -> Option<String> {
 /// True if the target is new and the package lists no columns for it: it gets those of the source.
 pub fn takes_columns_of_source(asked: &FlowAsked<'_>) -> Result<bool, PlanError> {
     Ok(asked.flow.column_details()?.is_empty() && asked.filled.is_none())
+}
+
+/// The note about types of the source that its new table gets in another form, because they have no counterpart: enums, domains
+/// and the like. `columns` are those of the new table.
+pub fn types_note(
+    asked: &FlowAsked<'_>,
+    source: &dyn Source,
+    columns: &[ColumnDetail],
+) -> Result<Option<String>, PlanError> {
+    if !takes_columns_of_source(asked)? {
+        return Ok(None);
+    }
+    let asked_as_text = |name: &str| {
+        let source = asked.flow.source.as_ref();
+        let mut chosen = source.into_iter().flat_map(|source| &source.columns);
+        chosen.any(|chosen| chosen.strip_suffix(AS_TEXT) == Some(name))
+    };
+    let fields = source.columns()?;
+    let changes = fields.iter().zip(columns).filter_map(|(field, column)| {
+        let (declared, own) = (field.declared.as_ref()?, column.type_name.as_ref()?);
+        let is_known = TypeName::parse(declared).is_some_and(|name| name.column_type().is_some());
+        let is_other =
+            !is_known && !declared.eq_ignore_ascii_case(own) && !asked_as_text(&column.name);
+        is_other.then(|| format!("{} {own} for {declared}", column.name))
+    });
+    let changes: Vec<String> = changes.collect();
+    Ok((!changes.is_empty()).then(|| {
+        format!(
+            "{}: the new table has other types than its source, where these have no counterpart: {}; to have others, list \
+             `columns`, or create the table first",
+            asked.name,
+            changes.join(", ")
+        )
+    }))
 }
 
 /// The inputs of a flow whose rows have types. `columns` are those of a new target for which the package lists none.

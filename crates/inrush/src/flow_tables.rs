@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use inrush_engine::error::Error;
 use inrush_engine::plan::PlanError;
 use inrush_engine::plan::flow_inputs::{FlowAsked, FlowInputs};
-use inrush_package::{ColumnDetail, Connection, FlowSource, UnchangedBy, quoted_where_needed};
+use inrush_package::{
+    ColumnDetail, Connection, FlowSource, UnchangedBy, quoted_where_needed, redacted_url,
+};
 use inrush_rows::cancel::Stop;
 use inrush_rows::plural::counted;
 use inrush_source::{RangesMark, Source, SourceError, unsuitable};
@@ -19,7 +21,7 @@ use inrush_source_postgres::{
 use crate::ConnectionDefaults;
 use crate::flow_since::{self, Beginning};
 use crate::flow_source::{
-    STABLE_NOTE, limits_of, rate_note, rows_of, takes_columns_of_source, typed_inputs,
+    STABLE_NOTE, limits_of, rate_note, rows_of, takes_columns_of_source, typed_inputs, types_note,
 };
 use crate::registry::is_server_of_source;
 
@@ -250,6 +252,7 @@ impl FlowTables {
             ));
         }
         let columns = columns_of_target(&opened);
+        notes.extend(types_note(asked, &*opened, &columns)?);
         Ok(FlowInputs {
             primary_key,
             structure,
@@ -275,6 +278,13 @@ pub fn address_of(
     url: &str,
     defaults: &ConnectionDefaults,
 ) -> Result<DatabaseAddress, SourceError> {
+    if !is_server_of_source(url) {
+        return Err(unsuitable(
+            Path::new(name),
+            format!("rows cannot be read from {}", redacted_url(url)),
+            "write postgresql://USER@HOST/DATABASE, mssql://USER@HOST/DATABASE, FILE.duckdb or adbc:DRIVER",
+        ));
+    }
     DatabaseAddress::parse(url, defaults).map_err(|error| SourceError::Input {
         input: Path::new(name).to_path_buf(),
         what: error.to_string(),

@@ -190,6 +190,18 @@ pub(super) fn check_flow_source(
             "write 2 or more",
         );
     }
+    if source
+        .filter
+        .as_ref()
+        .is_some_and(|it| it.trim().is_empty())
+    {
+        faults.value(
+            &at("source.where"),
+            "",
+            "it is empty",
+            "leave it out, or write a condition such as \"id > 100\"",
+        );
+    }
     let (minimum, maximum) = range("FlowSource", "rate_bytes_max");
     // A number that does not fit into i64 is above every limit.
     let rate = source.rate_bytes_max;

@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use inrush_rows::quantity::parse_bytes;
 use inrush_rows::suggest::suggestion;
 use serde_json::Value;
 use toml::Spanned;
@@ -323,8 +324,15 @@ fn mend(value: &DeValue<'_>, written: &str, schema: &'static Value, path: &str) 
             Some(format!("write it without quotes: {number}"))
         }
         (Some("integer"), DeValue::String(text)) => {
-            let number: i64 = text.parse().ok()?;
-            Some(format!("write it without quotes: {number}"))
+            if let Ok(number) = text.parse::<i64>() {
+                return Some(format!("write it without quotes: {number}"));
+            }
+            let is_bytes = path.ends_with("bytes") || path.contains("bytes_");
+            let number = parse_bytes(text).filter(|_| is_bytes)?;
+            Some(format!(
+                "write the bytes, without a unit: {}",
+                number as u64
+            ))
         }
         (Some("array"), _) => Some("write it in brackets: [ ... ]".to_owned()),
         _ => None,

@@ -38,6 +38,28 @@ pub fn bytes(number: u64) -> String {
     }
 }
 
+/// The number of a text such as `20MB`, `1.5 GiB` or `500000`; `None` for any other text.
+pub fn parse_bytes(text: &str) -> Option<f64> {
+    const UNITS: [(&str, f64); 9] = [
+        ("KiB", 1024.0),
+        ("MiB", 1_048_576.0),
+        ("GiB", 1_073_741_824.0),
+        ("kB", 1e3),
+        ("KB", 1e3),
+        ("MB", 1e6),
+        ("GB", 1e9),
+        ("B", 1.0),
+        ("", 1.0),
+    ];
+    let text = text.trim();
+    let units = UNITS.into_iter();
+    let (number, factor) = units
+        .filter_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)))
+        .next()?;
+    let number: f64 = number.trim().parse().ok()?;
+    (number.is_finite() && number >= 0.0).then_some(number * factor)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

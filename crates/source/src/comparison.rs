@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use inrush_rows::plural::counted;
+
 /// The most keys of a split that a result names.
 const KEYS_MAX: usize = 10;
 
@@ -87,7 +89,8 @@ impl SplitDifference {
                     let (mine, theirs) = (hashes.len() as u64, others.len() as u64);
                     self.only[0] += mine.saturating_sub(theirs);
                     self.only[1] += theirs.saturating_sub(mine);
-                    let what = format!("has {mine} rows in the source and {theirs} in the target");
+                    let mine = counted(mine, "row");
+                    let what = format!("has {mine} in the source and {theirs} in the target");
                     self.tell(key, &what);
                 }
                 Some(others) if others != hashes => {

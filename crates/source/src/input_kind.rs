@@ -49,6 +49,19 @@ impl InputKind {
         }
     }
 
+    /// What an input must be to be loaded into one partition, and how it becomes so, as the beginning of a hint.
+    pub fn fit_partition(self) -> &'static str {
+        match self {
+            InputKind::File => "a file must lie within one partition: cut the files by the key",
+            InputKind::Table | InputKind::Range | InputKind::Query => {
+                "a range of the source must lie within one partition: split it by the key (`split_by`)"
+            }
+            InputKind::Stream => {
+                "a stream must lie within one partition: send each partition by itself"
+            }
+        }
+    }
+
     /// The settings that say how its rows are read: `the flow's columns`.
     pub fn settings(self) -> &'static str {
         match self {

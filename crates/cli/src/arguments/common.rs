@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use inrush::package::ServerCopy;
+use inrush::quantity::parse_bytes;
 
 /// Settings of a run and of its output.
 #[derive(Clone, Debug, Args)]
@@ -24,7 +25,7 @@ pub struct RunArguments {
     #[arg(long, value_name = "HOW", value_enum)]
     pub server_copy: Option<ServerCopyChoice>,
 
-    /// Load the files even if an earlier run loaded them
+    /// Load the rows even if an earlier run loaded them
     ///
     /// Without this option, the same command after success loads nothing and names the run that loaded
     /// the files.
@@ -145,27 +146,10 @@ pub(super) fn local_path() -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
-/// A number of bytes: `20MB`, `1.5 GiB`, `500000`.
+/// A number of bytes per second: `20MB`, `1.5 GiB/s`, `500000`.
 pub fn byte_count(text: &str) -> Result<u64, String> {
-    const UNITS: [(&str, f64); 9] = [
-        ("KiB", 1024.0),
-        ("MiB", 1_048_576.0),
-        ("GiB", 1_073_741_824.0),
-        ("kB", 1e3),
-        ("KB", 1e3),
-        ("MB", 1e6),
-        ("GB", 1e9),
-        ("B", 1.0),
-        ("", 1.0),
-    ];
     let wrong = || "not a number of bytes such as 20MB, 1.5GiB or 500000".to_owned();
-    let text = text.trim().trim_end_matches("/s");
-    let (number, factor) = UNITS
-        .iter()
-        .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)))
-        .ok_or_else(wrong)?;
-    let number: f64 = number.trim().parse().map_err(|_| wrong())?;
-    let bytes = number * factor;
+    let bytes = parse_bytes(text.trim().trim_end_matches("/s")).ok_or_else(wrong)?;
     if !(1024.0..=1e12).contains(&bytes) {
         return Err("must be from 1 KiB to 1 TB per second".to_owned());
     }

@@ -78,7 +78,7 @@ pub struct CopyArguments {
     #[arg(long = "where", value_name = "CONDITION")]
     pub filter: Option<String>,
 
-    /// The columns of the only table: \"id, note, tags::text\"
+    /// The columns of the only table: `id, note, tags::text`
     ///
     /// Names as the database has them. `tags::text` reads the database's text of a type that has no
     /// counterpart. Without this option all columns are copied.

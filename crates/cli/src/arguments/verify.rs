@@ -23,7 +23,7 @@ rows and their sum on both sides, and up to ten keys. Nothing is changed.",
 )]
 pub struct VerifyArguments {
     /// Compare reading in pieces with reading in one go
-    #[arg(long, required_unless_present = "compare")]
+    #[arg(long)]
     pub split: bool,
 
     /// Compare the rows of a package's tables and queries with those of their targets, by hashes

@@ -36,6 +36,14 @@ pub fn verify(
     if arguments.compare {
         return compare::compare(arguments, surroundings);
     }
+    if !arguments.split {
+        return Err(CommandError::Usage {
+            what: "what is compared is not said".to_owned(),
+            hint: "inrush verify --split FILES reads files twice; inrush verify --compare PACKAGE compares targets with \
+                   their sources"
+                .to_owned(),
+        });
+    }
     let _guard = signals::end_at_once(None);
     let groups = match arguments.files.as_slice() {
         [package] if is_package(package) => of_package(arguments, Path::new(package))?,

@@ -200,7 +200,7 @@ impl MemoryBound {
             "{} for the program and its libraries, {} for the data about {}",
             bytes(self.program_bytes),
             bytes(self.files_bytes),
-            counted(self.file_count, "file range")
+            counted(self.file_count, "split")
         );
         if self.library_bytes > 0 {
             words.push_str(&format!(

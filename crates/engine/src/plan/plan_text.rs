@@ -262,8 +262,7 @@ fn dialect_words(flow: &Reading) -> String {
 }
 
 /// The note for a target whose rows an earlier run has loaded.
-pub const TARGET_LOADED: &str =
-    "the target already has the rows of these files; nothing is changed";
+pub const TARGET_LOADED: &str = "the target already has these rows; nothing is changed";
 
 /// The limit of rejects, in words.
 pub fn reject_limit(limit: &RejectLimit) -> String {

@@ -22,8 +22,11 @@ pub fn of_session(input: &Path, error: SessionError) -> SourceError {
     let code = error.code().map(|code| code.code().to_owned());
     let fix = fix_of(&error);
     match code.as_deref() {
-        // The user must change the text: it writes, cannot be a subquery, has a syntax error, or names an unknown column.
-        Some("0A000" | "25006" | "42601" | "42703") => unsuitable(input, error.to_string(), fix),
+        // The user must change the text: it writes, cannot be a subquery, has a syntax error, names an unknown column, or
+        // is no condition.
+        Some("0A000" | "25006" | "42601" | "42703" | "42804") => {
+            unsuitable(input, error.to_string(), fix)
+        }
         _ => input_error(input, error.to_string(), fix),
     }
 }
@@ -73,6 +76,7 @@ fn fix_of_code(code: &str) -> Option<&'static str> {
         "42501" => "grant the user of the connection SELECT on the table and USAGE on its schema",
         "42601" => "write one SELECT without `;`, and a condition as in SQL",
         "42703" => "name a column that the table has",
+        "42804" => "write a condition that is true or false for each row, such as \"id > 100\"",
         "42P01" => "name a table that exists, with its schema",
         "53300" => "lower `max_connections` of the source, or raise that of the server",
         "55P03" => {

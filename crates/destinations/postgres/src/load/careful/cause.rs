@@ -123,8 +123,9 @@ fn check(facts: &RefusalFacts, place: &RefusedTable<'_>) -> (RejectCode, String)
     match (&facts.constraint, &facts.data_type) {
         (Some(name), None) if name == BOUNDS_CHECK => (
             RejectCode::OutsidePartition,
-            "its key is outside the partition of its file; each file must lie within one \
-             partition: cut the files by the key, or declare wider `bounds`"
+            "its key is outside the partition that its file or range is loaded into; each must lie \
+             within one partition: cut the files by the key, split a table by it, or declare wider \
+             `bounds`"
                 .to_owned(),
         ),
         // The server names no constraint for the bounds of a partition.
