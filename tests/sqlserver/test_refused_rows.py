@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.command import CLEAN, LOADED_WITH_REJECTS, REJECT_LIMIT
-from harness.packages import Value
+from harness.packages import Value, flow, package
 from sqlserver.loads import COLUMNS, Loads
 
 LIMIT: Value = {"rows_max": 9}
@@ -78,3 +78,29 @@ def test_a_row_that_only_a_trigger_or_a_foreign_key_refuses_fails_the_load(loads
     assert outcome.status not in (CLEAN, LOADED_WITH_REJECTS), outcome.said
     outcome.expect(outcome.status, "late")
     assert loads.ids() == []
+
+
+def test_identity_insert_is_off_when_the_switch_is_repeated(loads: Loads) -> None:
+    """A refused INSERT leaves it ON for its table: error 8107 at the next one."""
+    numbered = (
+        "CREATE TABLE {} (id int IDENTITY(1, 1) NOT NULL, day date NOT NULL, note nvarchar(20))"
+    )
+    for name in ("a", "t"):
+        loads.make(
+            numbered.format(name),
+            f"SET IDENTITY_INSERT {name} ON; INSERT INTO {name} (id, day) VALUES (9, '2024-01-01')",
+        )
+    loads.make("CREATE UNIQUE INDEX u ON t (id)")
+    loads.files("1,2024-01-01 9,2024-01-01 2,2024-01-01")
+    flows = [
+        flow(name, "part.*.csv", columns=COLUMNS, mode="append", rejects=LIMIT)
+        for name in ("a", "t")
+    ]
+    text = package(loads.double.url, *flows)
+    outcome = loads.inrush("run", loads.inrush.write("package.toml", text))
+    outcome.expect(LOADED_WITH_REJECTS)
+    assert [(one["line"], one["code"]) for one in outcome.rejects()] == [(3, "duplicate_key")]
+    assert loads.ids() == [1, 2, 9]
+    assert loads.rows("SELECT id FROM a ORDER BY id") == [[1], [2], [9], [9]]
+    off = loads.ran('SET IDENTITY_INSERT "dbo"."t" OFF')
+    assert len(off) == 2, off

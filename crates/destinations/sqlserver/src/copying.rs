@@ -7,6 +7,7 @@ use inrush_destination::Result;
 use crate::catalog;
 use crate::connection::SqlSession;
 use crate::partitions::Partitioning;
+use crate::sql;
 use crate::staging::Staging;
 
 /// A step that copies staged rows into a target.
@@ -34,8 +35,8 @@ pub fn steps(
     if !identity.is_some_and(is_filled) {
         return Ok(vec![insert]);
     }
-    let set = |value: &str| CopyStep::Set(format!("SET IDENTITY_INSERT {target} {value}"));
-    Ok(vec![set("ON"), insert, set("OFF")])
+    let set = |is_on| CopyStep::Set(sql::identity_insert(target, is_on));
+    Ok(vec![set(true), insert, set(false)])
 }
 
 /// The condition for the staged rows of a partition of the target.

@@ -76,9 +76,9 @@ impl MergeDialect for Dialect<'_> {
 
     fn insert(&self, insert: String) -> Vec<String> {
         let target = &self.plan.name.sql;
-        let set = |value: &str| format!("SET IDENTITY_INSERT {target} {value}");
+        let set = |is_on| sql::identity_insert(target, is_on);
         match self.fills_identity {
-            true => vec![set("ON"), insert, set("OFF")],
+            true => vec![set(true), insert, set(false)],
             false => vec![insert],
         }
     }

@@ -112,9 +112,9 @@ impl MovedRows<'_> {
     fn copy_back(&self, session: &mut SqlSession, doing: &str, rows: u64) -> Result<()> {
         let columns = self.stored_columns();
         let identity = self.shape.columns.iter().any(|column| column.is_identity);
-        let set = |value: &str| format!("SET IDENTITY_INSERT {} {value}", self.table);
+        let set = |is_on| sql::identity_insert(self.table, is_on);
         if identity {
-            session.run(doing, &set("ON"))?;
+            session.run(doing, &set(true))?;
         }
         let statement = format!(
             "INSERT INTO {} WITH (TABLOCK) ({columns}) SELECT {columns} FROM {}",
@@ -122,7 +122,7 @@ impl MovedRows<'_> {
         );
         let copied = session.run(doing, &statement)?.count();
         if identity {
-            session.run(doing, &set("OFF"))?;
+            session.run(doing, &set(false))?;
         }
         match copied {
             Some(copied) if copied != rows => Err(Error::Refused {

@@ -104,16 +104,16 @@ impl MemberTable {
         let columns = sql::names(key.chain([self.plan.number.as_str()]));
         let values: Vec<String> = (0..self.key.len()).map(|at| self.key_value(at)).collect();
         let values = values.join(", ");
-        let set = |value: &str| format!("SET IDENTITY_INSERT {reference} {value}");
+        let set = |is_on| sql::identity_insert(reference, is_on);
         Some([
-            set("ON"),
+            set(true),
             format!(
                 "INSERT INTO {reference} ({columns}) SELECT DISTINCT {values}, m.number FROM {} AS m WHERE ({used}) AND NOT EXISTS \
                  (SELECT 1 FROM {reference} AS d WITH (UPDLOCK, HOLDLOCK) WHERE {}) ORDER BY {values}",
                 self.sql,
                 self.has_key()
             ),
-            set("OFF"),
+            set(false),
         ])
     }
 
