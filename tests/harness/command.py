@@ -54,6 +54,15 @@ class Outcome:
         assert "Traceback" not in self.said, place
         return self
 
+    def expect_one_message(self, status: int, *parts: str) -> Outcome:
+        """Fail unless it ended with this status and exactly one error, which has a hint."""
+        self.expect(status, *parts)
+        lines = self.errors.splitlines()
+        for word in ("error: ", "hint: "):
+            found = [line for line in lines if line.lstrip().startswith(word)]
+            assert len(found) == 1, f"{len(found)} lines begin with {word!r}:\n{self.errors}"
+        return self
+
     def run_folders(self) -> list[Path]:
         """Return the folders of all runs so far, the newest last."""
         return sorted(self.folder.glob("runs/*/"), key=lambda path: path.stat().st_mtime_ns)

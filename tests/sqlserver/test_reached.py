@@ -269,7 +269,7 @@ def test_a_server_that_does_not_speak_tds(
 ) -> None:
     answer, said = HOSTILE[kind]
     outcome = load(hostile(answer), "encrypt=off")
-    outcome.expect(USAGE, said)
+    outcome.expect_one_message(USAGE, said)
 
 
 def test_a_server_that_says_nothing(load: Load, hostile: Callable[[Answer], int]) -> None:
@@ -278,7 +278,7 @@ def test_a_server_that_says_nothing(load: Load, hostile: Callable[[Answer], int]
         outcome = load(
             hostile(lambda _: bool(until.wait(60))), "encrypt=off&login_timeout_seconds=1"
         )
-        outcome.expect(USAGE, "did not answer in time")
+        outcome.expect_one_message(USAGE, "did not answer in time")
     finally:
         until.set()
 
@@ -288,7 +288,7 @@ def test_a_refusal_in_the_middle_of_a_load(load: Load, early: bool) -> None:
     """A full server refuses rows; if it refuses at once, it closes the connection in the middle."""
     with Double(refuses_early=early, rows_max=ROWS // 2) as double:
         outcome = load(double.port, "encrypt=off")
-        outcome.expect(FAILED, "1105", "make room on the server")
+        outcome.expect_one_message(FAILED, "1105", "make room on the server")
         double.rows_max = None
         load(double.port, "encrypt=off").expect(CLEAN)
         assert loaded(double) == ROWS
@@ -302,7 +302,8 @@ def test_a_server_that_dies_in_a_load(load: Load, inrush: Inrush) -> None:
         columns = "id integer not null, note nvarchar(40)"
         with inrush.stopped_by("stop:in_copy", *words, columns) as running:
             double.break_connections()
-            running.resume().wait().expect(FAILED, "was lost", "resumes the load")
+            outcome = running.resume().wait()
+            outcome.expect_one_message(FAILED, "was lost", "resumes the load")
         inrush(*words, columns).expect(CLEAN)
         session = double.session()
         assert session.rows("SELECT COUNT_BIG(*) FROM u") == [[ROWS]]

@@ -66,7 +66,9 @@ def test_a_session_that_the_server_has_ended_is_given_up(inrush: Inrush) -> None
         with inrush.stopped_by("stop:in_copy", *words) as running:
             proxy.strike(Trouble("client_gone"))
             outcome = running.resume().wait()
-            outcome.expect(FAILED, "the server has ended the session", "resumes the load")
+            outcome.expect_one_message(
+                FAILED, "the server has ended the session", "resumes the load"
+            )
         assert checks(double) >= 1
         inrush(*words_for(double.port)).expect(CLEAN)
         assert loaded(double) == ROWS
@@ -83,7 +85,7 @@ def test_a_server_that_answers_nowhere_is_given_up(inrush: Inrush) -> None:
             proxy.refuse()
             outcome = running.resume().wait()
             said = "it is silent, and the server does not answer on other connections either"
-            outcome.expect(FAILED, said, "resumes the load")
+            outcome.expect_one_message(FAILED, said, "resumes the load")
         # The end of the proxy ends the session at the server, and with it the lock of the run.
         inrush(*words_for(double.port)).expect(CLEAN)
         assert loaded(double) == ROWS
@@ -104,14 +106,14 @@ def test_a_server_that_takes_no_more_rows_is_given_up(inrush: Inrush) -> None:
             assert trouble is not None
             assert trouble.struck.wait(60)
             proxy.refuse()
-            running.wait().expect(FAILED, "does not answer on other connections either")
+            running.wait().expect_one_message(FAILED, "does not answer on other connections either")
 
 
 def test_a_refusal_is_read_although_no_more_rows_are_taken(inrush: Inrush) -> None:
     write_rows(inrush, **MUCH)  # type: ignore[arg-type]
     with Double(refuses_early=True, rows_max=100, stops_reading=True) as double:
         words = words_for(double.port, "encrypt=off&commit_megabytes=64")
-        inrush(*words).expect(FAILED, "1105", "make room on the server")
+        inrush(*words).expect_one_message(FAILED, "1105", "make room on the server")
 
 
 # The batch, or the rows, whose answer is garbage.
@@ -129,7 +131,7 @@ def test_garbage_in_a_run_ends_it(inrush: Inrush, step: str) -> None:
     with Double(garbage_to=GARBLED[step]) as double:
         words = words_for(double.port, "encrypt=off")
         outcome = inrush(*words)
-        outcome.expect(FAILED, "no answer of TDS begins with", "check host and port")
+        outcome.expect_one_message(FAILED, "no answer of TDS begins with", "check host and port")
         assert double.garbage_to is None
         inrush(*words).expect(CLEAN)
         assert loaded(double) == ROWS
