@@ -6,6 +6,7 @@
 //! column without a NULL, as pandas writes its index (`,name,town`). A record that may or may not be a header gets a
 //! note: names beside empty fields, numbers, or the same name twice.
 
+use inrush_package::NAME_BYTES_MAX;
 use inrush_rows::plural::counted;
 
 use super::choose_type::Decision;
@@ -329,12 +330,11 @@ fn is_number(field: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// True if a field can be a name: short, and beginning with a letter.
+/// True if a field can be a name of some destination: it begins with a letter, and is no longer than the longest name of a package.
 pub(super) fn is_name(field: &str) -> bool {
-    const CHARACTERS_MAX: usize = 63;
     let text = field.trim().trim_start_matches('#');
     text.starts_with(|c: char| c.is_alphabetic() || c == '_')
-        && text.chars().count() <= CHARACTERS_MAX
+        && text.len() <= NAME_BYTES_MAX
         && !text.contains(['\n', '\r', '@'])
         && !text.contains("://")
 }

@@ -73,6 +73,21 @@ headers! {
 }
 
 #[test]
+fn a_name_may_be_longer_than_those_of_postgresql() {
+    // 128 characters are the limit of SQL Server.
+    for length in [63, 64, 128, 1_024] {
+        let long = "n".repeat(length);
+        let text = format!("{long},town\nAnn,Graz\nBob,Linz\nCy,Wien\n");
+        let options = SniffOptions {
+            name_bytes_max: Some(1_024),
+            ..SniffOptions::default()
+        };
+        let guess = sniffed_files(&[("a.csv", text.as_bytes())], &options).expect("it can be read");
+        assert_eq!(columns(&guess), format!("{long} text, town text"));
+    }
+}
+
+#[test]
 fn files_that_begin_alike_have_a_header() {
     let files: [(&str, &[u8]); 2] = [
         ("a.1.txt", b"first name,town\nAnn,Graz\nBob,Linz\n"),
