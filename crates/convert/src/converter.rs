@@ -553,7 +553,7 @@ pub(super) fn typed_null_error() -> ValueError {
 }
 
 /// The error of a NULL in a column of a text file that allows none.
-fn null_error(dialect: &Dialect) -> ValueError {
+pub(super) fn null_error(dialect: &Dialect) -> ValueError {
     let is_one = dialect.nulls.len() == 1;
     let marker = match dialect.nulls.first().map(String::as_str) {
         _ if dialect.missing_fields == MissingFields::Null => {
