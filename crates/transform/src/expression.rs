@@ -150,10 +150,11 @@ impl Expression {
                 }
                 let name = name.to_lowercase();
                 if functions::is_of_finite_dates(&name) {
-                    add_columns(part, &mut self.in_dates);
+                    add_columns(part, &|_| true, &mut self.in_dates);
                 }
                 if functions::subtracts(&name) {
-                    add_columns(part, &mut self.in_differences);
+                    let passes = |name: &str| !functions::makes_number_of_date(name);
+                    add_columns(part, &passes, &mut self.in_differences);
                 }
                 self.functions.push(Named { name, range });
                 Ok(())
@@ -259,19 +260,32 @@ fn is_short(call: &Value) -> bool {
     length["class"] == "CONSTANT" && number.is_some_and(|number| number <= LENGTH_MAX)
 }
 
-/// Adds the columns that a part names, in lower case.
-fn add_columns(part: &Value, columns: &mut BTreeSet<String>) {
-    match part {
-        Value::Array(parts) => parts.iter().for_each(|part| add_columns(part, columns)),
-        Value::Object(fields) => {
-            if fields
-                .get("class")
-                .is_some_and(|class| class == "COLUMN_REF")
-            {
-                let name = part["column_names"][0].as_str().unwrap_or_default();
-                columns.insert(name.to_ascii_lowercase());
+/// Adds the columns whose values may be in the value of a part. A condition only chooses between values: in `CASE WHEN a < b
+/// THEN c END` this is `c` alone. `passes` says whether a function's result may be a date of its arguments.
+fn add_columns(part: &Value, passes: &dyn Fn(&str) -> bool, columns: &mut BTreeSet<String>) {
+    let word = |name: &str| part[name].as_str().unwrap_or_default();
+    let mut add = |part: &Value| add_columns(part, passes, columns);
+    match (word("class"), word("type")) {
+        ("COLUMN_REF", _) => {
+            let name = part["column_names"][0].as_str().unwrap_or_default();
+            columns.insert(name.to_ascii_lowercase());
+        }
+        ("CAST", _) => add(&part["child"]),
+        ("CASE", _) => {
+            for check in part["case_checks"].as_array().into_iter().flatten() {
+                add(&check["then_expr"]);
             }
-            fields.values().for_each(|part| add_columns(part, columns));
+            add(&part["else_expr"]);
+        }
+        ("FUNCTION", _) if passes(&word("function_name").to_lowercase()) => {
+            for argument in part["arguments"].as_array().into_iter().flatten() {
+                add(&argument["expression"]);
+            }
+        }
+        ("OPERATOR", "OPERATOR_COALESCE" | "OPERATOR_TRY" | "ARRAY_EXTRACT" | "ARRAY_SLICE") => {
+            for child in part["children"].as_array().into_iter().flatten() {
+                add(child);
+            }
         }
         _ => {}
     }

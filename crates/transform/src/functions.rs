@@ -77,6 +77,18 @@ pub fn is_of_finite_dates(name: &str) -> bool {
         .any(|known| known == name)
 }
 
+/// Functions whose result is a number, also for a text that was made of a date.
+const NUMBERS_OF_TEXTS: &str = "
+    ascii bit_length char_length character_length instr len length octet_length ord position strlen
+    strpos unicode";
+
+/// True if a function of this name, in lower case, makes a number of dates or of texts. Those of dates are NULL if a date is
+/// infinite.
+pub fn makes_number_of_date(name: &str) -> bool {
+    let mut names = NUMBERS_OF_TEXTS.split_ascii_whitespace();
+    is_of_finite_dates(name) || names.any(|known| known == name)
+}
+
 /// True if a function of this name, in lower case, subtracts: of two dates it makes a number of days, also if one is infinite.
 pub fn subtracts(name: &str) -> bool {
     ["-", "subtract"].contains(&name)
@@ -288,7 +300,8 @@ mod tests {
 
     #[test]
     fn functions_that_are_special_are_on_the_list() {
-        for name in OF_FINITE_DATES.split_ascii_whitespace() {
+        let names = [OF_FINITE_DATES, NUMBERS_OF_TEXTS];
+        for name in names.into_iter().flat_map(str::split_ascii_whitespace) {
             assert!(is_allowed(name), "{name}");
         }
         for is_special in [subtracts, asks_for_infinity] {

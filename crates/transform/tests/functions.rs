@@ -313,6 +313,8 @@ fn an_infinite_date_has_no_parts_and_no_distance() {
         "CAST(last_day(day) AS VARCHAR)",
         "day - DATE '2020-01-01'",
         "CAST(DATE '2020-01-01' - day AS VARCHAR)",
+        "CASE WHEN day IS NULL THEN day ELSE greatest(day, day) END - DATE '2020-01-01'",
+        "CAST(CAST(day AS VARCHAR) || '' AS DATE) - DATE '2020-01-01'",
     ] {
         let stepped = run(evaluator, &[derive(&[("x", expression)])], &batch);
         let lost: Vec<usize> = stepped.faults.iter().map(|fault| fault.row).collect();
@@ -338,6 +340,12 @@ fn an_infinite_date_has_no_parts_and_no_distance() {
         "date_trunc('month', day)",
         "day > DATE '2020-01-01'",
         "id - 1",
+        // The date decides, but is not in the difference.
+        "id - CASE WHEN day > DATE '2020-01-01' THEN 1 ELSE 2 END",
+        "id - if(day > DATE '2020-01-01', 1, 2)",
+        "id - coalesce(CAST(day IS NULL AS INTEGER), 3)",
+        "length(CAST(day AS VARCHAR)) - 1",
+        "year(CASE WHEN day < DATE '1960-01-01' THEN DATE '2020-01-01' ELSE DATE '2021-01-01' END)",
     ] {
         let stepped = run(evaluator, &[derive(&[("x", expression)])], &batch);
         assert!(
