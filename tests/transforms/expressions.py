@@ -1,19 +1,30 @@
 """Random expressions, each as DuckDB's SQL and as a function of plain Python.
 
-A value is a Python object, and NULL is None. An expression that fails for a row raises
-`FailsError`. Operands of conditions never fail, because DuckDB may move constants from one side of
-a comparison to the other, and then a part that would fail is not computed.
+A value is a Python object, and NULL is None; dates and timestamps are numbers (`moments.py`). An
+expression that fails for a row raises `FailsError`. Operands of conditions never fail, because
+DuckDB may move constants from one side of a comparison to the other, and then a part that would
+fail is not computed.
 """
 
 from __future__ import annotations
 
-import datetime
-import math
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
+
+from transforms.moments import (
+    DATE_RANGE,
+    DAY_MICROSECONDS,
+    TIMESTAMP_RANGE,
+    Moment,
+    civil,
+    date,
+    days_of,
+    is_infinite,
+    timestamp,
+)
 
 Values = Mapping[str, Any]
 
@@ -22,6 +33,8 @@ INTEGER = "integer"
 BIGINT = "bigint"
 TEXT = "text"
 DATE = "date"
+TIMESTAMP = "timestamp"
+TIMESTAMPTZ = "timestamptz"
 BOOLEAN = "boolean"
 DOUBLE = "double precision"
 
@@ -30,6 +43,14 @@ _RANGES = {INTEGER: 2**31, BIGINT: 2**63}
 
 class FailsError(Exception):
     """The expression fails for this row."""
+
+    code = "step_failed"
+
+
+class OutOfRangeError(FailsError):
+    """Its result is a date that DuckDB has and columns do not."""
+
+    code = "out_of_range"
 
 
 @dataclass(frozen=True)
@@ -75,11 +96,62 @@ def _number(text: str, type_: str) -> int:
     return _in_range(int(text), type_)
 
 
+def _is_in(limits: tuple[int, int], moment: Moment) -> bool:
+    return is_infinite(moment) or limits[0] <= moment <= limits[1]
+
+
+def _in_dates(moment: Moment) -> Moment:
+    if not _is_in(DATE_RANGE, moment):
+        raise OutOfRangeError(str(moment))
+    return moment
+
+
+def _in_timestamps(moment: Moment) -> Moment:
+    if not _is_in(TIMESTAMP_RANGE, moment):
+        raise FailsError(str(moment))
+    return moment
+
+
+def _finite(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that fails if an argument is infinite."""
+
+    def value(*arguments: Moment) -> Any:
+        if any(map(is_infinite, arguments)):
+            raise FailsError("infinite")
+        return function(*arguments)
+
+    return value
+
+
+def _same_if_infinite(function: Callable[[int], Moment]) -> Callable[[Moment], Moment]:
+    return lambda moment: moment if isinstance(moment, float) else function(moment)
+
+
+def _day(moment: int) -> int:
+    """Return the day of a timestamp."""
+    return moment // DAY_MICROSECONDS
+
+
+# Parts of the days of dates and timestamps.
+_PARTS: dict[str, Callable[[int], int]] = {
+    "year": lambda day: civil(day)[0],
+    "month": lambda day: civil(day)[1],
+    "day": lambda day: civil(day)[2],
+    "dayofyear": lambda day: day - days_of(civil(day)[0], 1, 1) + 1,
+    # 1970-01-01 was a Thursday.
+    "isodow": lambda day: (day + 3) % 7 + 1,
+}
+_TRUNCATED: dict[str, Callable[[int], int]] = {
+    "year": lambda own: days_of(civil(_day(own))[0], 1, 1) * DAY_MICROSECONDS,
+    "month": lambda own: days_of(*civil(_day(own))[:2], 1) * DAY_MICROSECONDS,
+    "day": lambda own: _day(own) * DAY_MICROSECONDS,
+    "hour": lambda own: own - own % 3_600_000_000,
+}
+
+
 def _key(value: Any) -> Any:
     """Return a key in the order of DuckDB: NaN is the largest number, and equals itself."""
-    if isinstance(value, float):
-        return (1, 0.0) if math.isnan(value) else (0, value)
-    return value
+    return (1, 0) if value != value else (0, value)
 
 
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
@@ -100,6 +172,17 @@ class Maker:
         # The type of each column, by its name.
         self.columns = dict(columns)
 
+    def derived(self, type_: str, depth: int) -> Expression:
+        """Return an expression of a derived column, which may fail for some rows.
+
+        Parts of dates and distances between them are whole expressions: if a date is infinite, they
+        fail there, but inside a longer expression they are NULL.
+        """
+        if type_ == BIGINT and self.random.random() < 0.5:
+            forms = [self._part, self._finite_part, self._difference, self._days]
+            return self.random.choice(forms)(type_, depth)
+        return self.of_type(type_, depth)
+
     def of_type(self, type_: str, depth: int) -> Expression:
         """Return an expression of a type, which may fail for some rows."""
         forms: list[Callable[[str, int], Expression]] = [self._plain]
@@ -108,11 +191,13 @@ class Maker:
             if type_ in (INTEGER, BIGINT):
                 forms += [self._arithmetic, self._arithmetic, self._of_text]
             if type_ == BIGINT:
-                forms += [self._length, self._days]
+                forms += [self._length]
             if type_ == TEXT:
                 forms += [self._text, self._text]
             if type_ == DATE:
-                forms += [self._later]
+                forms += [self._later, self._date_of]
+            if type_ == TIMESTAMP:
+                forms += [self._shifted, self._truncated, self._start_of]
             if type_ == BOOLEAN:
                 return self.condition(depth)
         return self.random.choice(forms)(type_, depth)
@@ -133,8 +218,13 @@ class Maker:
             value = self.random.choice(["", "a", "Zz", "12", "it''s", "b|c"])
             return Expression(f"'{value}'", type_, lambda _: value.replace("''", "'"))
         if type_ == DATE:
-            value = self.random.choice([datetime.date(1, 1, 1), datetime.date(2024, 2, 29)])
-            return Expression(f"DATE '{value.isoformat()}'", type_, lambda _: value)
+            text = self.random.choice(["0001-01-01", "2024-02-29"])
+            value = date(text)
+            return Expression(f"DATE '{text}'", type_, lambda _: value)
+        if type_ in (TIMESTAMP, TIMESTAMPTZ):
+            text = self.random.choice(["1969-12-31 23:59:59.999999", "2024-02-29 12:34:56"])
+            value = timestamp(text)
+            return Expression(f"CAST('{text}' AS {type_})", type_, lambda _: value)
         if type_ == BOOLEAN:
             value = self.random.random() < 0.5
             return Expression(str(value).lower(), type_, lambda _: value)
@@ -194,9 +284,37 @@ class Maker:
         return Expression(f"length({text.sql})", type_, _strict(len, text))
 
     def _days(self, type_: str, _depth: int) -> Expression:
+        own = self.random.choice([DATE, TIMESTAMP])
+        first, second = self._plain(own, 0), self._plain(own, 0)
+        unit = 1 if own == DATE else DAY_MICROSECONDS
+
+        def days(one: int, other: int) -> int:
+            return other // unit - one // unit
+
+        sql = f"date_diff('day', {first.sql}, {second.sql})"
+        return Expression(sql, type_, _strict(_finite(days), first, second))
+
+    def _difference(self, type_: str, _depth: int) -> Expression:
         first, second = self._plain(DATE, 0), self._plain(DATE, 0)
-        days = _strict(lambda one, other: (other - one).days, first, second)
-        return Expression(f"date_diff('day', {first.sql}, {second.sql})", type_, days)
+        days = _strict(_finite(lambda one, other: one - other), first, second)
+        return Expression(f"({first.sql} - {second.sql})", type_, days)
+
+    def _part(self, type_: str, _depth: int) -> Expression:
+        moment, name = self._of_days()
+        sql = f"{name}({moment.sql})"
+        return Expression(sql, type_, _strict(_finite(_part_of(moment, name)), moment))
+
+    def _finite_part(self, type_: str, _depth: int) -> Expression:
+        moment, name = self._of_days()
+        part = _part_of(moment, name)
+        own = _strict(lambda one: None if is_infinite(one) else part(one), moment)
+        sql = f"CASE WHEN isfinite({moment.sql}) THEN {name}({moment.sql}) END"
+        return Expression(sql, type_, own)
+
+    def _of_days(self) -> tuple[Expression, str]:
+        """Return a date or a timestamp, and the name of a part of it."""
+        moment = self._plain(self.random.choice([DATE, TIMESTAMP]), 0)
+        return moment, self.random.choice(list(_PARTS))
 
     def _text(self, type_: str, depth: int) -> Expression:
         text = self.of_type(TEXT, depth - 1)
@@ -226,11 +344,30 @@ class Maker:
 
     def _later(self, type_: str, _depth: int) -> Expression:
         day, days = self._plain(DATE, 0), self.random.randint(1, 40)
+        later = _strict(lambda own: _in_dates(own + days), day)
+        return Expression(f"CAST({day.sql} + {days} AS DATE)", type_, later)
 
-        def later(own: datetime.date) -> datetime.date:
-            return own + datetime.timedelta(days=days)
+    def _date_of(self, type_: str, _depth: int) -> Expression:
+        moment = self._plain(TIMESTAMP, 0)
+        own = _strict(_same_if_infinite(_day), moment)
+        return Expression(f"CAST({moment.sql} AS DATE)", type_, own)
 
-        return Expression(f"CAST({day.sql} + {days} AS DATE)", type_, _strict(later, day))
+    def _start_of(self, type_: str, _depth: int) -> Expression:
+        day = self._plain(DATE, 0)
+        start = _strict(lambda own: _in_timestamps(own * DAY_MICROSECONDS), day)
+        return Expression(f"CAST({day.sql} AS TIMESTAMP)", type_, start)
+
+    def _shifted(self, type_: str, _depth: int) -> Expression:
+        moment, hours = self._plain(TIMESTAMP, 0), self.random.randint(-500, 500)
+        by = hours * DAY_MICROSECONDS // 24
+        shifted = _strict(lambda own: _in_timestamps(own + by), moment)
+        return Expression(f"({moment.sql} + INTERVAL '{hours} hours')", type_, shifted)
+
+    def _truncated(self, type_: str, _depth: int) -> Expression:
+        moment, unit = self._plain(TIMESTAMP, 0), self.random.choice(list(_TRUNCATED))
+        cut = _same_if_infinite(_TRUNCATED[unit])
+        own = _strict(lambda one: _in_timestamps(cut(one)), moment)
+        return Expression(f"date_trunc('{unit}', {moment.sql})", type_, own)
 
     def condition(self, depth: int) -> Expression:
         """Return a condition whose operands never fail."""
@@ -258,3 +395,8 @@ class Maker:
         operator = self.random.choice(list(_COMPARISONS))
         sql = f"({left.sql} {operator} {right.sql})"
         return Expression(sql, BOOLEAN, _strict(_COMPARISONS[operator], left, right))
+
+
+def _part_of(moment: Expression, name: str) -> Callable[[int], int]:
+    part = _PARTS[name]
+    return (lambda own: part(_day(own))) if moment.type == TIMESTAMP else part

@@ -1,15 +1,20 @@
-"""Random packages with steps, their rows, and what must become of each row."""
+"""Random packages with steps, their rows, and what must become of each row.
+
+Versions of rows (`scd`) are a mode of the target and no step, so they have a reference of their
+own, `harness/versions.py`, to which `test_versions.py` compares loads of these rows.
+"""
 
 from __future__ import annotations
 
-import datetime
+import copy
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 from harness.packages import Value, output, step
+from transforms import moments
 from transforms.expressions import (
     BIGINT,
     BOOLEAN,
@@ -17,6 +22,8 @@ from transforms.expressions import (
     DOUBLE,
     INTEGER,
     TEXT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
     Expression,
     FailsError,
     Maker,
@@ -24,13 +31,46 @@ from transforms.expressions import (
 )
 
 _NUMERIC = "numeric(38,9)"
-_TYPES = [INTEGER, BIGINT, TEXT, DATE, BOOLEAN, DOUBLE, _NUMERIC]
+_TYPES = [INTEGER, BIGINT, TEXT, DATE, TIMESTAMP, TIMESTAMPTZ, BOOLEAN, DOUBLE, _NUMERIC]
 # Every kind of value that a type has, also at the ends of its range.
 _VALUES: dict[str, list[str]] = {
     INTEGER: ["0", "1", "-1", "7", "2147483647", "-2147483648", "46341"],
     BIGINT: ["0", "3", "-3", "9223372036854775807", "-9223372036854775808", "3037000500"],
     TEXT: ["", "a", "aardvark", "Z", "12", "-7", "2147483648", "9223372036854775808", "b,c", 'q"q'],
-    DATE: ["0001-01-01", "1970-01-01", "2024-02-29", "9999-11-01", "1582-10-15"],
+    DATE: [
+        "-infinity",
+        "4713-01-01 BC",
+        "0001-02-29 BC",
+        "0001-12-31 BC",
+        "0001-01-01",
+        "1582-10-15",
+        "1970-01-01",
+        "2024-02-29",
+        "9999-12-31",
+        "5874897-12-31",
+        "infinity",
+    ],
+    TIMESTAMP: [
+        "-infinity",
+        "4713-01-01 00:00:00 BC",
+        "0001-12-31 23:59:59.999999 BC",
+        "0001-01-01 00:00:00",
+        "1969-12-31 23:59:59.999999",
+        "2024-02-29 23:59:59.000001",
+        "9999-12-31 23:59:59.999999",
+        "294246-12-31 23:59:59.999999",
+        "infinity",
+    ],
+    TIMESTAMPTZ: [
+        "-infinity",
+        "0044-03-15 12:00:00+00 BC",
+        "0001-01-01 00:00:00+00",
+        "1970-01-01 00:00:00-11:30",
+        "2024-02-29 23:59:59.999999+00",
+        "2024-03-01 05:29:59.999999+05:30",
+        "9999-12-31 23:59:59.999999+00",
+        "infinity",
+    ],
     BOOLEAN: ["true", "false"],
     DOUBLE: ["0.5", "-2", "1e300", "NaN", "Infinity", "-Infinity", "3.141592653589793"],
     _NUMERIC: ["0", "1.5", "-99999999999999999999999999999.999999999", "0.000000001", "17"],
@@ -39,30 +79,43 @@ _ORIGIN: dict[str, Any] = {
     INTEGER: int,
     BIGINT: int,
     TEXT: str,
-    DATE: datetime.date.fromisoformat,
+    DATE: moments.date,
+    TIMESTAMP: moments.timestamp,
+    TIMESTAMPTZ: moments.timestamp,
     BOOLEAN: lambda text: text == "true",
     DOUBLE: float,
     _NUMERIC: Decimal,
 }
 
 
+# The connection of references that are tables, beside that of the target.
+WAREHOUSE = "warehouse"
+
+
 @dataclass(frozen=True)
 class Lookup:
-    """A lookup in a file: the column of its key, and the text that it takes for each key."""
+    """A lookup in a file or a table: the column of its key, and the text of each key in it."""
 
     key: str
+    # The type of the key in the reference.
     type: str
     taken: str
-    file: str
-    reference: Mapping[Any, str]
+    # The name of the table, or of the file without its ending.
+    name: str
+    is_table: bool
+    # The text that it takes, by the text of the key.
+    reference: Mapping[str, str]
     fold: bool
     # `reject`, `null` or `default`.
     unmatched: str
 
     def toml(self) -> str:
         """Return it in a package."""
+        lookup: dict[str, Value] = {"connection": WAREHOUSE, "table": self.name}
+        if not self.is_table:
+            lookup = {"files": f"{self.name}.csv", "columns": [f"k {self.type}", "v text"]}
         said: dict[str, Value] = {
-            "lookup": {"files": self.file, "columns": [f"k {self.type}", "v text"]},
+            "lookup": lookup,
             "on": {self.key: "k"},
             "take": {self.taken: "v"},
             "unmatched": self.unmatched,
@@ -73,22 +126,29 @@ class Lookup:
 
     def text(self) -> str:
         """Return the text of the file."""
-        rows = [_line({"k": str(key), "v": value}) for key, value in self.reference.items()]
+        rows = [_line({"k": key, "v": value}) for key, value in self.reference.items()]
         return "k,v\n" + "".join(rows)
+
+    def statements(self) -> str:
+        """Return the statements that make the table."""
+        rows = ", ".join(f"('{key}', '{value}')" for key, value in self.reference.items())
+        return (
+            f"DROP TABLE IF EXISTS {self.name}; CREATE TABLE {self.name} (k {self.type}, v text); "
+            f"INSERT INTO {self.name} VALUES {rows};"
+        )
 
     def value(self, row: Values) -> str | None:
         """Return what it takes for a row."""
         key = row[self.key]
-        known = {_folded(own) if self.fold else own: it for own, it in self.reference.items()}
-        if key is not None and (_folded(key) if self.fold else key) in known:
-            return known[_folded(key) if self.fold else key]
+        known = {self._compared(_ORIGIN[self.type](k)): v for k, v in self.reference.items()}
+        if key is not None and self._compared(key) in known:
+            return known[self._compared(key)]
         if self.unmatched == "reject":
             raise FailsError(str(key))
         return "none" if self.unmatched == "default" else None
 
-
-def _folded(text: str) -> str:
-    return text.casefold()
+    def _compared(self, key: Any) -> Any:
+        return key.casefold() if self.fold else key
 
 
 @dataclass(frozen=True)
@@ -209,7 +269,7 @@ class RandomPackage:
                 self._lookup(at, known)
             elif kind == "derive":
                 names = [f"d{at}_{number}" for number in range(chance.randint(1, 3))]
-                derived = {name: maker.of_type(chance.choice(_TYPES), 3) for name in names}
+                derived = {name: maker.derived(chance.choice(_TYPES), 3) for name in names}
                 self.steps.append(Step(kind, derived, None))
                 known |= {name: own.type for name, own in derived.items()}
             else:
@@ -253,29 +313,55 @@ class RandomPackage:
             self.steps.append(Step("distinct", {}, None, distinct=chosen))
 
     def _lookup(self, at: int, known: dict[str, str]) -> None:
-        """Add a lookup of a column whose type a file can have as a key, if there is one."""
-        names = [name for name, own in known.items() if own in (INTEGER, BIGINT, TEXT)]
+        """Add a lookup of a column whose type can be a key, if there is one."""
+        names = [name for name, own in known.items() if own not in (BOOLEAN, DOUBLE)]
         if not names:
             return
         key = self._chance.choice(names)
-        texts = self._chance.sample(_VALUES[known[key]], self._chance.randint(1, 5))
-        fold = known[key] == TEXT and self._chance.random() < 0.5
+        type_ = known[key]
+        # Numbers are compared by their values, whatever their types.
+        numbers = [INTEGER, BIGINT, _NUMERIC]
+        type_ = self._chance.choice(numbers) if type_ in numbers else type_
+        count = self._chance.randint(1, 5)
+        # Two texts of one moment would be one key twice.
+        texts = {_ORIGIN[type_](text): text for text in self._chance.sample(_VALUES[type_], count)}
         own = Lookup(
             key,
-            known[key],
+            type_,
             f"taken{at}",
-            f"reference{at}.csv",
-            {_ORIGIN[known[key]](text): f"of {text}" for text in texts},
-            fold,
+            f"reference{at}",
+            self._chance.random() < 0.5,
+            {text: f"of {text}" for text in texts.values()},
+            type_ == TEXT and self._chance.random() < 0.5,
             self._chance.choice(["reject", "null", "null", "default"]),
         )
         self.steps.append(Step("lookup", {}, None, lookup=own))
         known[own.taken] = TEXT
 
-    def references(self) -> dict[str, str]:
-        """Return the files of lookups by their names."""
-        lookups = [own.lookup for own in self.steps if own.lookup]
-        return {lookup.file: lookup.text() for lookup in lookups}
+    def distinct_keys(self) -> list[str]:
+        """Add steps after which each key is there once and is not NULL; return its columns.
+
+        There are none if no column can be a key, or if no other one is left.
+        """
+        names = [name for name, type_ in self.types.items() if type_ != DOUBLE]
+        keys = self._chance.sample(names, min(2, len(names), len(self.types) - 1))
+        for name in keys:
+            known = Expression(f"({name} IS NOT NULL)", BOOLEAN, _is_there(name))
+            self.steps.append(Step("where", {}, known))
+        if keys:
+            self.steps.append(Step("distinct", {}, None, distinct=keys))
+        return keys
+
+    def part(self, step: int) -> RandomPackage:
+        """Return a package of one file with every so many of the records."""
+        part = copy.copy(self)
+        part.records = self.records[::step]
+        part.file_sizes = [len(part.records)]
+        return part
+
+    def lookups(self) -> list[Lookup]:
+        """Return the lookups of the steps."""
+        return [own.lookup for own in self.steps if own.lookup]
 
     def _filter(self, kind: str, maker: Maker, otherwise: str) -> Step:
         """Return a condition that keeps some rows for the next steps, if one of a few does."""
@@ -339,8 +425,8 @@ class RandomPackage:
             for name, expression in own.derived.items():
                 try:
                     made[name] = expression.value(row)
-                except FailsError:
-                    return ends.rejects.append((origin, name, "step_failed"))
+                except FailsError as fails:
+                    return ends.rejects.append((origin, name, fails.code))
             row |= made
             holds = own.condition.value(row) if own.condition else True
             if own.kind == "where" and holds is not True:
@@ -352,6 +438,10 @@ class RandomPackage:
                 ends.warned += 1
         ends.origins.append(origin)
         return ends.rows.append(row)
+
+
+def _is_there(name: str) -> Callable[[Values], bool]:
+    return lambda row: row[name] is not None
 
 
 def _line(record: Mapping[str, str | None]) -> str:

@@ -2,53 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conformance.canonical import Row, canonical
-from conformance.destinations import DuckDb, in_order
-from harness.command import CLEAN, LOADED_WITH_REJECTS, Inrush, Outcome
+from conformance.destinations import in_order
+from harness.command import CLEAN, LOADED_WITH_REJECTS, Outcome
 from harness.packages import flow
+from transforms.conftest import FIRST, LAST, Loader, rows_of, settings_of
 from transforms.packages import RandomPackage, RejectedRow
 
-# `INRUSH_SEEDS=100:300` tries 200 others.
-FIRST, LAST = map(int, os.environ.get("INRUSH_SEEDS", "0:24").split(":"))
-
-
-def written(value: Any) -> Any:
-    """Return a value in a form that `canonical` reads."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return value if isinstance(value, str | float) or value is None else str(value)
-
-
-def settings_of(random_package: RandomPackage) -> dict[str, Any]:
-    return {
-        "columns": [f"{name} {type_}" for name, type_ in random_package.columns.items()],
-        "format": {"preset": "csv", "header": True},
-        "rejects": {"rows_max": 10_000},
-    }
-
-
-def run(inrush: Inrush, place: DuckDb, random_package: RandomPackage, rows_flow: str) -> Outcome:
-    """Load the rows of a package by a flow."""
-    for number, text in enumerate(random_package.files()):
-        inrush.write(f"rows.{number}.csv", text)
-    for name, text in random_package.references().items():
-        inrush.write(name, text)
-    # The smallest chunks, so that a file has several.
-    text = place.package(rows_flow, chunk_bytes=65_536, streams=3)
-    return inrush("run", inrush.write("package.toml", text))
-
-
-def rows_of(random_package: RandomPackage, rows: list[dict[str, Any]]) -> list[Row]:
-    """Return rows as a reader of the table must find them."""
-    types = random_package.types.items()
-    return [tuple(canonical(type_, written(row[name])) for name, type_ in types) for row in rows]
+# Codes of rejects that name a derived column.
+OF_VALUES = ("step_failed", "out_of_range")
 
 
 def rejects_of(random_package: RandomPackage, outcome: Outcome) -> list[RejectedRow]:
@@ -59,7 +25,7 @@ def rejects_of(random_package: RandomPackage, outcome: Outcome) -> list[Rejected
     found = []
     for reject in outcome.rejects():
         part = int(reject["file"].split(".")[1])
-        column = reject["column"] if reject["code"] == "step_failed" else ""
+        column = reject["column"] if reject["code"] in OF_VALUES else ""
         said = re.search(r" \(the row of (.*)\)$", reject["reason"])
         names = tuple(re.findall(r"`(\w+)`", said[1])) if said else ()
         origin = (starts[part] + reject["line"] - 2, names)
@@ -68,16 +34,15 @@ def rejects_of(random_package: RandomPackage, outcome: Outcome) -> list[Rejected
 
 
 @pytest.mark.parametrize("seed", range(FIRST, LAST))
-def test_rows_are_those_of_the_reference(tmp_path: Path, inrush: Inrush, seed: int) -> None:
+def test_rows_are_those_of_the_reference(loader: Loader, seed: int) -> None:
     random_package = RandomPackage(seed)
-    place = DuckDb(tmp_path / "results.duckdb")
     rows_flow = flow("loaded", "rows.*.csv", **settings_of(random_package))
     ends = random_package.ends()
-    outcome = run(inrush, place, random_package, rows_flow + random_package.toml())
+    outcome = loader.run(random_package, rows_flow + random_package.toml())
     outcome.expect(LOADED_WITH_REJECTS if ends.rejects else CLEAN)
     expected = rows_of(random_package, ends.rows)
     types = list(random_package.types.values())
-    assert place.rows("loaded", types) == in_order(expected), random_package.toml()
+    assert loader.place.rows("loaded", types) == in_order(expected), random_package.toml()
     account = outcome.report["account"]
     assert account["rows_loaded"] == len(ends.rows)
     assert account["rows_filtered"] == ends.filtered
@@ -90,10 +55,9 @@ def test_rows_are_those_of_the_reference(tmp_path: Path, inrush: Inrush, seed: i
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + (LAST - FIRST) // 2))
-def test_outputs_are_those_of_the_reference(tmp_path: Path, inrush: Inrush, seed: int) -> None:
+def test_outputs_are_those_of_the_reference(loader: Loader, seed: int) -> None:
     random_package = RandomPackage(seed)
     outputs = random_package.outputs()
-    place = DuckDb(tmp_path / "results.duckdb")
     rows_flow = flow(None, "rows.*.csv", **settings_of(random_package), **outputs.settings())
     ends = random_package.ends()
     tables: dict[str, list[dict[str, Any]]] = {name: [] for name in outputs.tables()}
@@ -105,11 +69,11 @@ def test_outputs_are_those_of_the_reference(tmp_path: Path, inrush: Inrush, seed
         if not takers and outputs.otherwise != "filter":
             rejects.append((origin, "", "check_failed"))
     text = rows_flow + random_package.toml() + outputs.toml()
-    outcome = run(inrush, place, random_package, text)
+    outcome = loader.run(random_package, text)
     outcome.expect(LOADED_WITH_REJECTS if rejects else CLEAN)
     types = list(random_package.types.values())
     for name, rows in tables.items():
-        assert place.rows(name, types) == in_order(rows_of(random_package, rows)), text
+        assert loader.place.rows(name, types) == in_order(rows_of(random_package, rows)), text
     for table in outcome.report["tables"]:
         account = table["account"]
         assert account["rows_read"] == len(random_package.records)
