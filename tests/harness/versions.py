@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from harness.packages import Value
 
 Key = tuple[int, str]
 # Two tracked columns, and two that are overwritten.
 Values = tuple[str | None, int | None, str | None, int | None]
+# Keys and values of other tables, which the model takes as well.
+AnyKey = tuple[Any, ...]
+AnyValues = tuple[Any, ...]
 
 # The columns that files fill, and the settings of `scd`.
 COLUMNS: list[Value] = ["no", "land", "city", "level", "phone", "visits"]
@@ -27,7 +32,7 @@ SECOND: dict[Key, Values] = {
 class Version:
     """A version of the model; times are the numbers of loads."""
 
-    values: Values
+    values: AnyValues
     begun: int
     ended: int | None = None
 
@@ -36,10 +41,12 @@ class Version:
 class Model:
     """The versions of each key, the oldest first."""
 
-    versions: dict[Key, list[Version]] = field(default_factory=dict)
+    versions: dict[AnyKey, list[Version]] = field(default_factory=dict)
     loads: int = 0
+    # The values at the beginning that are tracked.
+    tracked: int = 2
 
-    def load(self, rows: dict[Key, Values]) -> dict[str, int]:
+    def load(self, rows: Mapping[Key, Values] | Mapping[AnyKey, AnyValues]) -> dict[str, int]:
         """Merge the rows of a load, and return their account."""
         self.loads += 1
         counts = {"new": 0, "changed": 0, "overwritten": 0, "unchanged": 0}
@@ -48,7 +55,7 @@ class Model:
             if not known:
                 counts["new"] += 1
                 known.append(Version(values, self.loads))
-            elif known[-1].values[:2] != values[:2]:
+            elif known[-1].values[: self.tracked] != values[: self.tracked]:
                 counts["changed"] += 1
                 known[-1].ended = self.loads
                 known.append(Version(values, self.loads))
