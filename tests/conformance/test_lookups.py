@@ -7,17 +7,16 @@ from pathlib import Path
 import pytest
 
 from conformance.conftest import MakePlace
-from conformance.destinations import AdbcDuckDb, AdbcSqlite, DuckDb, Parquet, Place, SqlServer
+from conformance.destinations import AdbcDuckDb, AdbcSqlite, DuckDb, Parquet, Place
 from harness.command import CLEAN, FAILED, Inrush
 from harness.packages import Value, flow, settings, step
 
-KINDS = "CREATE TABLE kinds (kind text, title text)"
 ROWS = "id,kind\n1,a\n2,b\n3,c\n"
 LOADED = [("1", "first"), ("2", "second"), ("3", None)]
 
 
 def fill(place: Place) -> None:
-    place.execute(KINDS)
+    place.execute(f"CREATE TABLE kinds (kind {place.key_text}, title varchar(20))")
     place.execute("INSERT INTO kinds VALUES ('a', 'first'), ('b', 'second')")
 
 
@@ -35,18 +34,19 @@ def package(place: Place, inrush: Inrush, reference: str, more: str = "") -> Pat
 
 
 def test_the_reference_is_in_the_target(place: Place, inrush: Inrush) -> None:
-    if isinstance(place, Parquet | SqlServer):
-        pytest.skip("it is no database that the suite can fill with a reference of these types")
+    if isinstance(place, Parquet):
+        pytest.skip("a folder of Parquet files is no database, and has no tables for references")
     fill(place)
-    place.execute("CREATE TABLE loaded (id int NOT NULL, title text)")
+    place.execute("CREATE TABLE loaded (id int NOT NULL, title varchar(20))")
     path = package(place, inrush, "target")
     if isinstance(place, AdbcDuckDb):
         # The driver's instance cannot be shared.
         inrush("check", path).expect(FAILED, "this process has the file open already")
         return
-    for command in ("check", "preflight", "peek"):
+    for command in ("check", "preflight"):
         inrush(command, path).expect(CLEAN)
-    outcome = inrush("run", path).expect(CLEAN)
+    inrush("peek", path).expect(CLEAN, "3 in, 0 filtered, ", ", 1 without a match")
+    outcome = inrush("run", path).expect(CLEAN, "3 in = 3 out; 1 without a match")
     assert place.rows("loaded", ("integer", "text")) == LOADED
     (lookup,) = outcome.report["tables"][0]["steps"]
     assert lookup["unmatched"] == 1
@@ -57,8 +57,8 @@ def test_the_reference_is_in_the_target(place: Place, inrush: Inrush) -> None:
 def test_the_reference_is_in_another_file(
     place: Place, inrush: Inrush, make_place: MakePlace, kind: type[Place]
 ) -> None:
-    if not place.speaks_sql or isinstance(place, SqlServer):
-        pytest.skip("it is no database that the suite can fill with a table of these types")
+    if isinstance(place, Parquet):
+        pytest.skip("its tables are made by loads; other destinations show lookups in other files")
     folder = inrush.folder / "other"
     folder.mkdir()
     other = make_place(kind, folder)
@@ -67,7 +67,7 @@ def test_the_reference_is_in_another_file(
     url = other.url if other.options else f"other/{other.url}"
     options: dict[str, Value] = {name: f"other/{it}" for name, it in other.options.items()}
     connection: dict[str, Value] = {"url": url, **({"options": options} if options else {})}
-    place.execute("CREATE TABLE loaded (id int NOT NULL, title text)")
+    place.execute("CREATE TABLE loaded (id int NOT NULL, title varchar(20))")
     more = "\n[connections.other]\n" + settings(connection)
     path = package(place, inrush, "other", more)
     inrush("run", path).expect(CLEAN)

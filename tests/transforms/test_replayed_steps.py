@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from conformance.destinations import DuckDb, in_order
@@ -24,5 +25,9 @@ def test_rows_that_a_step_filters_are_not_said_to_be_removed(
     replayed = inrush("rejects", "replay", folder.name).expect(
         CLEAN, "had rejected 2 rows: 1 loaded now, 1 filtered by steps"
     )
+    # The runs of a package are its own and the replays of their rejects.
+    listed = inrush("lineage", "t", "package.toml", "--json").expect(CLEAN).output
+    runs = [(run["package"], run["rows_loaded"]) for run in json.loads(listed)]
+    assert runs == [(f"test rejects of {folder.name}", 1), ("test", 1)]
     assert "by hand" not in replayed.said
     assert place.rows("t", ("integer", "text")) == in_order([("1", "a"), ("2", "b")])

@@ -136,7 +136,16 @@ fn step_line(flow: &str, number: usize, step: &StepReport) -> String {
     if step.warned > 0 {
         line.push_str(&format!("; {} fail the check", count(step.warned)));
     }
+    line.push_str(&without_match(step.unmatched, "; "));
     line
+}
+
+/// The rows that a lookup has not matched, after `separator`; empty if it has matched all.
+pub fn without_match(rows: u64, separator: &str) -> String {
+    match rows {
+        0 => String::new(),
+        rows => format!("{separator}{} without a match", count(rows)),
+    }
 }
 
 /// The line with the path of the report: of its page if there is one, because it is for people.

@@ -10,6 +10,7 @@ use inrush::printable::one_line;
 use crate::arguments::PeekArguments;
 use crate::errors::CommandError;
 use crate::numbers::{count, counted};
+use crate::run_summary::without_match;
 use crate::{Surroundings, embedded, output, package_file, running, signals};
 
 /// The most characters of a value that are shown.
@@ -97,7 +98,7 @@ fn shown(peeked: &Peeked, reading: &Reading) -> String {
     for ((step, counts), number) in steps {
         let _ = writeln!(
             lines,
-            "step {number}: {} {}: {} in, {}{} filtered, {} rejected, {} fail the check",
+            "step {number}: {} {}: {} in, {}{} filtered, {} rejected, {} fail the check{}",
             step.word(),
             one_line(&step.what()),
             count(counts.rows_in),
@@ -107,7 +108,8 @@ fn shown(peeked: &Peeked, reading: &Reading) -> String {
             },
             count(counts.filtered),
             count(counts.rejected),
-            count(counts.warned)
+            count(counts.warned),
+            without_match(counts.unmatched, ", ")
         );
     }
     if !lines.is_empty() {

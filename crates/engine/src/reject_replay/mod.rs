@@ -7,4 +7,4 @@ mod replay;
 
 pub use error::ReplayError;
 pub use kept::{RejectCause, causes, count, find_folder};
-pub use replay::{Replay, replay, to_save};
+pub use replay::{Replay, first_package, replay, to_save};

@@ -184,8 +184,7 @@ pub fn replay(folder: &Path) -> Result<Option<Replay>, ReplayError> {
         return Err(ReplayError::Gone { run });
     }
     // A replay of a replay keeps the first package's name.
-    let first_name = package.name.split(NAME_PART).next().unwrap_or_default();
-    package.name = format!("{first_name}{NAME_PART}{run}");
+    package.name = format!("{}{NAME_PART}{run}", first_package(&package.name));
     package.flows = flows;
     // An error in this copy cannot be fixed by the user, so it names no file.
     package.origin = PackageOrigin::default();
@@ -194,6 +193,13 @@ pub fn replay(folder: &Path) -> Result<Option<Replay>, ReplayError> {
         package,
         run,
     }))
+}
+
+/// The package whose rejects a run replays, by the name of the run's package; the package itself for all other runs.
+pub fn first_package(package: &str) -> &str {
+    package
+        .split_once(NAME_PART)
+        .map_or(package, |(first, _)| first)
 }
 
 /// A flow that appends these reject files to the target of the original flow.

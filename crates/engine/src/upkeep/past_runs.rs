@@ -12,6 +12,7 @@ use crate::ledger::marks::since_marks_of;
 use crate::ledger::{Account, each_unit_total};
 use crate::pipeline::naming;
 use crate::plan::identity;
+use crate::reject_replay::first_package;
 use crate::undo::{UndoOptions, Undone};
 
 /// The past runs of a destination.
@@ -64,8 +65,8 @@ impl PastRuns {
         Ok(found)
     }
 
-    /// The runs that have loaded rows into targets whose names in SQL `is_asked` accepts, the newest first. Runs that
-    /// were given up are left out.
+    /// The runs that have loaded rows into targets whose names in SQL `is_asked` accepts, the newest first. Replays of
+    /// rejects belong to the package whose rows they load. Runs that were given up are left out.
     pub fn runs_of_targets(
         &self,
         which: &Which,
@@ -76,9 +77,10 @@ impl PastRuns {
             let record = &run.record;
             let targets = record.targets.iter().filter(|target| is_asked(target));
             let targets: Vec<&String> = targets.collect();
+            let is_of = |package: &str| which.is_asked(package, &record.name);
             if targets.is_empty()
                 || record.state == RunState::Discarded
-                || !which.is_asked(&record.package, &record.name)
+                || !(is_of(&record.package) || is_of(first_package(&record.package)))
             {
                 continue;
             }
