@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import duckdb
 import pytest
 
-from harness.command import FAILED, USAGE, Inrush
+from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, USAGE, Inrush
 from harness.packages import flow, package, step
 
 COLUMNS = ["id bigint", "word text"]
@@ -40,10 +40,13 @@ FAULTS = {
     ),
     "bad where": Fault(lookup({**TABLE, "where": "zz = 1"}), '"zz = 1"', USAGE, ("zz",)),
     "empty file": Fault(
-        lookup({**FILE, "files": "empty.csv"}), "lookup", USAGE, ("no row with a key", "fill it")
+        lookup({**FILE, "files": "empty.csv"}),
+        "lookup",
+        USAGE,
+        ("no rows with a key", "load the reference"),
     ),
     "empty table": Fault(
-        lookup({**TABLE, "where": "no > 5"}), "lookup", USAGE, ("no row with a key",)
+        lookup({**TABLE, "where": "no > 5"}), "lookup", USAGE, ("no rows with a key",)
     ),
     "default": Fault(
         {
@@ -61,6 +64,51 @@ FAULTS = {
         '"name desc, no"',
         USAGE,
         ("`first` orders by one column", "row_number()"),
+    ),
+    "first of no column": Fault(
+        lookup({**FILE, "first": "changed desc"}),
+        '"changed desc"',
+        USAGE,
+        ("it has no column `changed`; its columns are `no` and `name`", "order by one of its"),
+    ),
+    "first without a name": Fault(
+        lookup({**FILE, "first": " "}), '" "', USAGE, ("`first` names no column", "or remove")
+    ),
+    "first that does not decide": Fault(
+        lookup({**FILE, "files": "twice.csv", "first": "name desc"}),
+        "lookup",
+        USAGE,
+        ("the key 1 is there twice, and both", "by a column in which the rows of a key differ"),
+    ),
+    "default without a name": Fault(
+        lookup(FILE, unmatched={"default": -1}),
+        "-1",
+        USAGE,
+        ("`unmatched.default` must be a table, not the number -1", "write { NAME = -1 }"),
+    ),
+    "number for unmatched": Fault(
+        lookup(FILE, unmatched=-1),
+        "-1",
+        USAGE,
+        ("not the number -1", "write { default = { NAME = -1 } }"),
+    ),
+    "function of other types": Fault(
+        {"derive": {"number": "round(word, 2)"}},
+        "round(word, 2)",
+        USAGE,
+        ("`round` cannot be used with (VARCHAR, INTEGER)", "(DOUBLE, INTEGER)", "CAST a value"),
+    ),
+    "function with too few values": Fault(
+        {"derive": {"name": "substr(word)"}},
+        "substr(word)",
+        USAGE,
+        ("`substr` cannot be used with (VARCHAR)", "can be used with (VARCHAR, BIGINT, BIGINT)"),
+    ),
+    "unknown type": Fault(
+        {"derive": {"number": "CAST(word AS INTEGR)"}},
+        "INTEGR",
+        USAGE,
+        ("there is no type `INTEGR`", "did you mean `INTEGER`?"),
     ),
     "decimal": Fault(
         {"derive": {"number": "CAST(id AS DECIMAL(5,2))"}},
@@ -89,6 +137,7 @@ def test_a_fault_of_a_step_has_its_place(inrush: Inrush, kind: str) -> None:
     inrush.write("rows.csv", "id,word\n1,a\n")
     inrush.write("names.csv", "no,name\n1,a\n")
     inrush.write("empty.csv", "no,name\n")
+    inrush.write("twice.csv", "no,name\n1,a\n1,a\n")
     with duckdb.connect(str(inrush.folder / "t.duckdb")) as database:
         database.execute("CREATE TABLE names AS SELECT 1 AS no, 'a' AS name")
         database.execute(
@@ -99,8 +148,31 @@ def test_a_fault_of_a_step_has_its_place(inrush: Inrush, kind: str) -> None:
     path = inrush.write("package.toml", text)
     lines = [at for at, line in enumerate(text.splitlines(), 1) if fault.marked in line]
     outcome = inrush("check", path)
-    outcome.expect(fault.status, "step 1", *fault.says)
+    outcome.expect(fault.status, *fault.says)
     assert f"package.toml:{lines[-1]}:" in outcome.said, (lines, outcome.said)
+
+
+def test_a_derived_value_with_too_many_digits_says_how_a_step_rounds_it(inrush: Inrush) -> None:
+    inrush.write("rows.csv", "id,price\n1,2.345\n")
+    columns = ["id integer", "price numeric(5,3)"]
+    with duckdb.connect(str(inrush.folder / "t.duckdb")) as database:
+        database.execute("CREATE TABLE loaded (id integer, price decimal(5,3), total decimal(9,2))")
+    rows = flow("loaded", "rows.csv", columns=columns, mode="append", rejects={"rows_max": 1})
+    path = inrush.write("package.toml", package("t.duckdb", rows + step(derive={"total": "price"})))
+    (reject,) = inrush("run", path).expect(LOADED_WITH_REJECTS).rejects()
+    assert (reject["column"], reject["value"]) == ("total", "2.345")
+    assert "round(...) in a step" in reject["reason"]
+    inrush.write("rows.csv", "id,price\n1,2.345\n2,1\n")
+    text = path.read_text().replace('"price" }', '"round(price, 2)" }')
+    inrush("run", inrush.write("package.toml", text)).expect(CLEAN)
+
+
+def test_a_condition_that_is_true_for_no_row_is_a_note(inrush: Inrush) -> None:
+    inrush.write("rows.csv", "id\n" + "1\n" * 1_234)
+    rows = flow("loaded", "rows.csv", columns=["id integer"]) + step(where="id > 1")
+    path = inrush.write("package.toml", package("t.duckdb", rows))
+    said = "step 1: `id > 1` is true for none of its 1,234 rows, so all are filtered"
+    inrush("run", path).expect(CLEAN, said, "inrush peek")
 
 
 def test_names_of_columns_are_compared_without_case(inrush: Inrush) -> None:

@@ -7,6 +7,10 @@ use super::error::ValueError;
 use super::kernel::{Kernel, Window, trim};
 use super::number::{is_not_finite, literal};
 
+/// How to keep a value with too many digits. The value may be that of a field, or of a step.
+pub(super) const ROUND_OR_WIDEN: &str = "round the value (`round` of the column, or round(...) in \
+                                         a step), or declare a larger scale";
+
 /// Converts decimals of one precision and scale.
 pub(super) struct Decimal {
     pub precision: u8,
@@ -120,8 +124,7 @@ impl Kernel for Decimal {
         }
         if shift < 0 {
             return Err(ValueError::fraction_lost(format!(
-                "{} after the point, but {} keeps {}; declare `round` for the column, or a larger \
-                 scale",
+                "{} after the point, but {} keeps {}; {ROUND_OR_WIDEN}",
                 counted_do((scale - shift) as u64, "digit", "stand"),
                 self.type_name(),
                 self.scale

@@ -3,6 +3,7 @@
 
 use inrush_rows::plural::counted_do;
 
+use super::decimal::ROUND_OR_WIDEN;
 use super::error::ValueError;
 use super::kernel::trim;
 use super::number::{Literal, is_any_word, literal};
@@ -65,12 +66,12 @@ impl DecimalText {
             return Err(match self.limit {
                 Some((precision, scale)) if scale < 0 => ValueError::fraction_lost(format!(
                     "numeric({precision},{scale}) does not keep the last {} digits before the \
-                     point; declare `round` for the column, or a larger scale",
+                     point; {ROUND_OR_WIDEN}",
                     -scale
                 )),
                 Some((precision, scale)) => ValueError::fraction_lost(format!(
-                    "{} after the point, but numeric({precision},{scale}) keeps {scale}; declare \
-                     `round` for the column, or a larger scale",
+                    "{} after the point, but numeric({precision},{scale}) keeps {scale}; \
+                     {ROUND_OR_WIDEN}",
                     counted_do(needed as u64, "digit", "stand")
                 )),
                 None => ValueError::out_of_range(format!(

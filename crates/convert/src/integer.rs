@@ -93,8 +93,8 @@ fn not_an_integer(text: &[u8]) -> ValueError {
             ))
         }
         Ok(_) => ValueError::syntax(
-            "a whole number has no decimal point; remove it, declare `round` for the column, or \
-             make the column numeric",
+            "a whole number has no decimal point; remove it, round the value (`round` of the \
+             column, or round(...) in a step), or make the column numeric",
         ),
         Err(_) => ValueError::syntax(not_a_number(text, "a whole number")),
     }

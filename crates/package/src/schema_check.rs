@@ -257,10 +257,11 @@ fn takes(schema: &'static Value, value: &DeValue<'_>) -> bool {
 
 /// The words of an enum.
 fn words(schema: &'static Value) -> Vec<&'static str> {
-    branches(schema)
-        .into_iter()
-        .filter_map(|branch| branch["const"].as_str())
-        .collect()
+    let words_of = |branch: &'static Value| match branch["const"].as_str() {
+        Some(word) => vec![word],
+        None => words(branch),
+    };
+    branches(schema).into_iter().flat_map(words_of).collect()
 }
 
 /// The type or the words that a schema requires, as a person says it.
@@ -308,6 +309,9 @@ fn mend(value: &DeValue<'_>, written: &str, schema: &'static Value, path: &str) 
     if let Some(key) = key_for(value, schema) {
         return Some(format!("write {{ {key} = {written} }}"));
     }
+    if let Some(table) = named(value, written, schema) {
+        return Some(format!("write {table}, with its name in place of NAME"));
+    }
     if takes(schema, &DeValue::String("".into())) && words(schema).is_empty() {
         return match value {
             DeValue::Array(_) | DeValue::Table(_) => None,
@@ -337,6 +341,27 @@ fn mend(value: &DeValue<'_>, written: &str, schema: &'static Value, path: &str) 
         (Some("array"), _) => Some("write it in brackets: [ ... ]".to_owned()),
         _ => None,
     }
+}
+
+/// A value in a table of names, if such a table is required: `{ NAME = -1 }`, or the table in one of a single key.
+fn named(value: &DeValue<'_>, written: &str, schema: &'static Value) -> Option<String> {
+    let of_names = |schema: &'static Value| {
+        let values = &schema["additionalProperties"];
+        let is_it = values.is_object() && takes(target(values), value);
+        is_it.then(|| format!("{{ NAME = {written} }}"))
+    };
+    let mut forms = branches(schema);
+    forms.push(schema);
+    forms.into_iter().find_map(|form| {
+        let keys = form["properties"].as_object();
+        let only = keys
+            .filter(|keys| keys.len() == 1)
+            .and_then(|keys| keys.iter().next());
+        let inner = |(key, own): (&String, &'static Value)| {
+            Some(format!("{{ {key} = {} }}", of_names(target(own))?))
+        };
+        of_names(form).or_else(|| only.and_then(inner))
+    })
 }
 
 /// The key that was likely meant, if a table is required and a value of one of its keys was found.

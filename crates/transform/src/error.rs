@@ -4,8 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use arrow_schema::ArrowError;
-use inrush_rows::plural::counted;
-use inrush_rows::quantity::bytes;
+use inrush_rows::quantity::{bytes, count, counted};
 use inrush_rows::suggest::listed;
 
 use crate::unpivot::FAN_OUT_MAX;
@@ -83,7 +82,7 @@ pub enum StepErrorKind {
         name: String,
     },
     /// A column of a type that DuckDB does not have.
-    #[error("`{name}` is {} {type_name}, which expressions cannot use", if type_name.starts_with('i') { "an" } else { "a" })]
+    #[error("`{name}` {}, which expressions cannot use", is_of(type_name))]
     ColumnCannotTravel {
         /// The column.
         name: String,
@@ -110,11 +109,13 @@ pub enum StepErrorKind {
         /// How to do without it.
         instead: &'static str,
     },
-    /// The types do not fit.
+    /// DuckDB cannot give it a type: the types of its parts do not fit, or it has a name that DuckDB does not know.
     #[error("{message}")]
     Types {
-        /// DuckDB's message.
+        /// What is wrong.
         message: String,
+        /// How to fix it.
+        hint: String,
     },
     /// A condition whose result is not a boolean.
     #[error("a condition must be true or false, but this has the type {found}")]
@@ -189,7 +190,7 @@ pub enum StepErrorKind {
         holds_all: Option<String>,
     },
     /// Too many rows of a record.
-    #[error("a record would become {rows} rows, but at most {FAN_OUT_MAX} are allowed")]
+    #[error("a record would become {} rows, but at most {} are allowed", count(*rows), count(FAN_OUT_MAX))]
     UnpivotRows {
         /// The number.
         rows: u64,
@@ -200,6 +201,15 @@ pub enum StepErrorKind {
         /// DuckDB's message.
         message: String,
     },
+}
+
+/// What a column is by the words for its type: `is an interval`, `has a type that only the destination has`.
+fn is_of(type_name: &str) -> String {
+    match type_name.chars().next() {
+        Some('t') => format!("has a {type_name}"),
+        Some('i') => format!("is an {type_name}"),
+        _ => format!("is a {type_name}"),
+    }
 }
 
 impl StepErrorKind {
@@ -246,9 +256,7 @@ impl StepErrorKind {
                  `distinct_on` and `unpivot` take one of them by its exact spelling)"
                     .to_owned()
             }
-            StepErrorKind::Types { .. } => {
-                "cast one of the values, as in CAST(a AS INTEGER)".to_owned()
-            }
+            StepErrorKind::Types { hint, .. } => hint.clone(),
             StepErrorKind::KeyTypes { reference_type, .. } => format!(
                 "derive the key in an earlier step, as in CAST(a AS {reference_type}), and name that column"
             ),
@@ -279,7 +287,7 @@ impl StepErrorKind {
                 "name fewer columns, or load them by several flows".to_owned()
             }
             StepErrorKind::NotBoolean { .. } => "compare it, as in `a > 0` or `a = 'x'`".to_owned(),
-            StepErrorKind::HidesColumn { .. } => "give the derived column another name".to_owned(),
+            StepErrorKind::HidesColumn { .. } => "give the new column another name".to_owned(),
             StepErrorKind::ReservedColumn { .. } => {
                 "give it a name that does not begin with inrush_step_, in `columns` or in the `query` of the source".to_owned()
             }
@@ -467,6 +475,10 @@ mod tests {
                 "is a number with more than 38 digits,",
             ),
             (ColumnType::Uuid, "is a uuid,"),
+            (
+                ColumnType::Opaque,
+                "has a type that only the destination reads,",
+            ),
         ] {
             let (type_name, instead) = sql_type(&column_type).expect_err("DuckDB lacks it");
             let kind = StepErrorKind::ColumnCannotTravel {

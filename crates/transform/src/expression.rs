@@ -144,7 +144,7 @@ impl Expression {
                 let name = part["function_name"].as_str().unwrap_or_default();
                 if ["lpad", "rpad"].contains(&name.to_lowercase().as_str()) && !is_short(part) {
                     return not_allowed(
-                        "a length that is not a number up to 10000",
+                        "a length that is not a number up to 10,000",
                         "write the length out, as in lpad(a, 10, '0'): memory for longer texts is not limited",
                     );
                 }

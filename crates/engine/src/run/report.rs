@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use inrush_rows::exit_status::ExitStatus;
-use inrush_rows::plural::counted;
+use inrush_rows::quantity::counted;
 
 use super::account::CommittedUnits;
 use super::context::RunContext;
@@ -109,7 +109,7 @@ fn member_notes(table: &TableReport) -> impl Iterator<Item = String> {
     })
 }
 
-/// Notes about the steps of a flow: rows that are loaded although a check fails, and a condition that no row meets.
+/// Notes about the steps of a flow: rows that are loaded although a check fails, and a condition that is true for no row.
 fn step_notes(table: &TableReport) -> Vec<String> {
     let mut notes = Vec::new();
     for (step, number) in table.steps.iter().zip(1..) {
@@ -123,7 +123,8 @@ fn step_notes(table: &TableReport) -> Vec<String> {
         }
         if step.filtered > 0 && step.filtered == step.rows_in {
             notes.push(format!(
-                "{of_step}: no row meets `{what}`, so all are filtered: {}",
+                "{of_step}: `{what}` is true for none of its {}, so all are filtered: look at the condition, and at the rows \
+                 with `inrush peek`",
                 counted(step.filtered, "row")
             ));
         }

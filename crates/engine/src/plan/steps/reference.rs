@@ -12,8 +12,7 @@ use inrush_rows::chunk::{Chunk, RowNumbers};
 use inrush_rows::column::Column;
 use inrush_rows::column_policy::ValueSource;
 use inrush_rows::ids::RunId;
-use inrush_rows::plural::counted;
-use inrush_rows::quantity::bytes;
+use inrush_rows::quantity::{bytes, counted};
 use inrush_rows::same_name::place_of;
 use inrush_rows::suggest::{listed, suggestion};
 use inrush_rows::type_name::TypeName;
@@ -340,8 +339,8 @@ impl ReadReference<'_> {
         match reference.key_count() {
             0 if !may_be_empty => Err(self.refused(
                 name,
-                "it has no row with a key",
-                "fill it first: no row has a match in an empty reference",
+                "it has no rows with a key, so no row of the flow would find a match",
+                "load the reference before this flow, or look at its `where` or `query`",
             )),
             _ => Ok(reference),
         }
@@ -356,6 +355,10 @@ impl ReadReference<'_> {
         several: &[usize],
         is_first: bool,
     ) -> PlanError {
+        if is_first && own.is_empty() {
+            let hint = "write a column of the reference, as in first = \"changed_at desc\", or remove `first`";
+            return self.refused_at("lookup.first", name, "`first` names no column", hint);
+        }
         if is_first && own.contains([',', ' ']) {
             let what =
                 format!("`first` orders by one column, and the reference has no column `{own}`");
@@ -370,11 +373,21 @@ impl ReadReference<'_> {
         }
         let columns = listed(names.iter().copied());
         let what = format!("it has no column `{own}`; its columns are {columns}");
+        let (setting, instead) = match is_first {
+            true => (
+                "lookup.first",
+                "order by one of its columns, as in first = \"changed_at desc\"",
+            ),
+            false => (
+                "lookup",
+                "name a column of the reference in `on` and `take`",
+            ),
+        };
         let hint = match suggestion(own, names.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "name a column of the reference in `on` and `take`".to_owned(),
+            None => instead.to_owned(),
         };
-        self.refused(name, &what, &hint)
+        self.refused_at(setting, name, &what, &hint)
     }
 
     /// Refuses a reference whose keys or numbers have types that members cannot have.
@@ -418,11 +431,15 @@ impl ReadReference<'_> {
     /// The error of a reference that cannot be used.
     pub fn fault(&self, name: &str, folds: Folds, fault: &ReferenceFault) -> PlanError {
         let (what, hint) = match fault {
+            ReferenceFault::Duplicate { is_tie: true, .. } => (
+                fault.to_string(),
+                "order `first` by a column in which the rows of a key differ, or exclude rows with `where`",
+            ),
             ReferenceFault::Duplicate { .. } if !folds.is_none() => (
                 format!("{fault}, if the differences of `fold` are ignored"),
                 "fold less, exclude rows with `where`, or say which row is used, as in first = \"changed_at desc\"",
             ),
-            ReferenceFault::Duplicate { .. } => (
+            ReferenceFault::Duplicate { is_tie: false, .. } => (
                 fault.to_string(),
                 "a row may have only one match: compare more columns in `on`, exclude rows with `where`, or say which row \
                  is used, as in first = \"changed_at desc\"",
