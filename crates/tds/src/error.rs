@@ -159,7 +159,7 @@ pub enum ValueFault {
     },
     /// A float without a counterpart.
     #[error(
-        "{value} has no counterpart in SQL Server: make the column nullable and load NULL in its place"
+        "{value} has no counterpart in SQL Server: make it NULL with a null marker, or load it as text"
     )]
     NotFinite {
         /// `NaN`, `Infinity` or `-Infinity`.

@@ -94,12 +94,12 @@ fn values_that_do_not_fit() {
         (
             vec![0x6d, 4],
             Arc::new(Float32Array::from(vec![0.0, f32::NAN, f32::MAX])),
-            "NaN has no counterpart in SQL Server: make the column nullable and load NULL in its place",
+            "NaN has no counterpart in SQL Server: make it NULL with a null marker, or load it as text",
         ),
         (
             vec![0x6d, 8],
             Arc::new(Float64Array::from(vec![0.0, f64::NEG_INFINITY, f64::MIN])),
-            "-Infinity has no counterpart in SQL Server: make the column nullable and load NULL in its place",
+            "-Infinity has no counterpart in SQL Server: make it NULL with a null marker, or load it as text",
         ),
         (
             vec![0x6a, 5, 9, 2],
