@@ -49,6 +49,10 @@ def _number(value: Any) -> str:
     return "0" if text == "-0" else text
 
 
+def _money(value: Any) -> str:
+    return _number(str(value).replace("$", "").replace(",", ""))
+
+
 def _double(value: Any) -> str:
     return float(value).hex()
 
@@ -215,7 +219,7 @@ _FORMS: dict[str, Callable[[Any], str]] = {
     "json": _text,
     "interval year to month": _interval,
     "timetz": _text,
-    "money": _text,
+    "money": _money,
     "name": _text,
     '"char"': _text,
     "array": _text,

@@ -165,16 +165,20 @@ fn shown(words: &[String], numbers: &str) -> String {
     text
 }
 
-/// `15, 2)` and the text after it.
+/// `15, 2)` or `max)`, and the text after it.
 fn take_numbers(inside: &str) -> Result<(String, &str), NameFault> {
     let not_numbers = || NameFault {
-        cause: "only whole numbers are allowed in the parentheses of a type".to_owned(),
+        cause: "only whole numbers, or max, are allowed in the parentheses of a type".to_owned(),
         mend: "write it like numeric(15,2) or varchar(40)".to_owned(),
     };
     let (inside, after) = inside.split_once(')').ok_or_else(|| NameFault {
         cause: "a parenthesis is not closed".to_owned(),
         mend: "write it like numeric(15,2)".to_owned(),
     })?;
+    // A text or binary value of any length, in some databases.
+    if inside.trim().eq_ignore_ascii_case("max") {
+        return Ok(("(max)".to_owned(), after));
+    }
     let mut numbers = Vec::new();
     for number in inside.split(',') {
         let number: i32 = number.trim().parse().map_err(|_| not_numbers())?;
@@ -258,6 +262,7 @@ mod tests {
         word: "BIGINT" => "bigint";
         numeric: "NUMERIC ( 15 , 2 )" => "numeric(15,2)";
         negative_scale: "numeric(5,-2)" => "numeric(5,-2)";
+        any_length: "varchar ( MAX )" => "varchar(max)";
         varchar: "character  varying(10)" => "character varying(10)";
         double: "double precision" => "double precision";
         zone: "timestamp (3) with time zone" => "timestamp(3) with time zone";
@@ -298,6 +303,7 @@ mod tests {
         collation: "text collate \"C\"";
         function: "numeric(now())";
         empty_parentheses: "numeric()";
+        max_and_a_number: "varchar(max, 2)";
         open: "numeric(15";
         twice: "numeric(15)(2)";
         dollar_quote: "text $$a$$";

@@ -7,6 +7,15 @@ use inrush_rows::type_name::TypeName;
 /// The digits of the fraction of a second in batches.
 const FRACTION_DIGITS: u8 = 6;
 const DECIMAL_DIGITS_MAX: u8 = 38;
+/// `money` holds 64 bits of ten-thousandths, and `smallmoney` 32: the encoder checks their ranges.
+const MONEY: ColumnType = ColumnType::Decimal {
+    precision: 19,
+    scale: 4,
+};
+const SMALLMONEY: ColumnType = ColumnType::Decimal {
+    precision: 10,
+    scale: 4,
+};
 
 /// The type of a name in a package. Names of SQL Server mean its own types, except `text`, `timestamp` and others that
 /// mean something else in other databases: these have the meaning that they have for every destination.
@@ -17,7 +26,7 @@ pub fn resolve(type_name: &str) -> Result<ResolvedType> {
         ),
         hint: hint.to_owned(),
     };
-    let parsed = TypeName::parse(type_name).ok_or_else(|| {
+    let parsed = TypeName::parse(without_max(type_name)).ok_or_else(|| {
         unknown("write a type's name, such as int, decimal(15,2) or nvarchar(40)")
     })?;
     if let Some(own) = own_type(&parsed) {
@@ -33,6 +42,25 @@ pub fn resolve(type_name: &str) -> Result<ResolvedType> {
         _ => unknown("use decimal with up to 38 digits, or text"),
     })?;
     Ok(ResolvedType { sql, column_type })
+}
+
+/// The name without `(max)`, which is what the types of any length mean without a number.
+fn without_max(type_name: &str) -> &str {
+    let parts = type_name
+        .trim_end()
+        .strip_suffix(')')
+        .and_then(|text| text.rsplit_once('('));
+    match parts {
+        Some((base, length))
+            if length.trim().eq_ignore_ascii_case("max")
+                && ["varchar", "nvarchar", "varbinary"]
+                    .iter()
+                    .any(|it| it.eq_ignore_ascii_case(base.trim())) =>
+        {
+            base
+        }
+        _ => type_name,
+    }
 }
 
 /// The type of SQL Server with this name; `None` if the name is not one of its own, `Some(None)` if its numbers are wrong.
@@ -90,10 +118,8 @@ fn own_type(parsed: &TypeName) -> Option<Option<ResolvedType>> {
         "datetime" | "smalldatetime" => plain(ColumnType::Timestamp {
             fraction_digits: FRACTION_DIGITS,
         }),
-        "smallmoney" => plain(ColumnType::Decimal {
-            precision: 10,
-            scale: 4,
-        }),
+        "money" => plain(MONEY),
+        "smallmoney" => plain(SMALLMONEY),
         "uniqueidentifier" => plain(ColumnType::Uuid),
         "xml" => plain(ColumnType::Text {
             characters_max: None,
@@ -222,14 +248,8 @@ impl CatalogType {
                     scale: self.scale,
                 }
             }
-            "money" => ColumnType::Decimal {
-                precision: 19,
-                scale: 4,
-            },
-            "smallmoney" => ColumnType::Decimal {
-                precision: 10,
-                scale: 4,
-            },
+            "money" => MONEY,
+            "smallmoney" => SMALLMONEY,
             "date" => ColumnType::Date,
             "time" | "datetime2" | "datetimeoffset" => of_moment(&self.name, self.scale),
             "datetime" | "smalldatetime" => ColumnType::Timestamp {
@@ -262,6 +282,11 @@ mod tests {
             ("text", "nvarchar(max)"),
             ("varchar(44)", "varchar(44)"),
             ("VARCHAR", "varchar(max)"),
+            ("VarChar ( MAX ) ", "varchar(max)"),
+            ("nvarchar(max)", "nvarchar(max)"),
+            ("varbinary(max)", "varbinary(max)"),
+            ("money", "money"),
+            ("smallmoney", "smallmoney"),
             ("nvarchar(25)", "nvarchar(25)"),
             ("char", "char(1)"),
             ("timestamp", "datetime2(6)"),
@@ -279,7 +304,10 @@ mod tests {
             "interval",
             "nvarchar(4001)",
             "varchar(8001)",
-            "money",
+            "money(3)",
+            "char(max)",
+            "varchar(max, 2)",
+            "varchar(max",
             "timetz",
             "numeric(5,2)[]",
             "datetime2(8)",
