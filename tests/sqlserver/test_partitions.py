@@ -45,11 +45,15 @@ def test_a_new_table_gets_its_partitions(loads: Loads, kind: str) -> None:
     loads.files(*THREE_FILES)
     loads("check", **words).expect(CLEAN, f"partitioned by {words['partition_by']}")
     assert not loads.double.database.schemes
-    loads(**words).expect(CLEAN)
+    loaded = loads(**words).expect(CLEAN)
     (function,) = loads.ran("CREATE PARTITION FUNCTION")
     assert bounds in function
     (name,) = loads.double.database.functions
     assert loads.partitions(name, str(words["partition_by"])) == counts
+    (table,) = loaded.report["tables"]
+    assert [one["name"] for one in table["partitions"]] == [str(number) for number in counts]
+    (line,) = (line for line in loaded.output.splitlines() if line.split()[:2] == ["dbo.t", "5"])
+    assert line.split()[-1] == str(len(counts))
     assert loads.ids() == [1, 2, 10, 11, 20]
     loads(**words).expect(CLEAN, "already loaded")
     loads.nothing_is_left()

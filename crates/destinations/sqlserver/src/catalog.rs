@@ -157,6 +157,17 @@ pub fn rows_told(session: &mut SqlSession, table: &str, numbers: Option<&[u64]>)
     Ok(rows.and_then(|rows| u64::try_from(rows).ok()).unwrap_or(0))
 }
 
+/// The numbers of the partitions of a table that have rows, by the catalog.
+pub fn filled_partitions(session: &mut SqlSession, table: &str) -> Result<Vec<String>> {
+    let question = format!(
+        "SELECT p.partition_number FROM sys.partitions p WHERE p.object_id = OBJECT_ID({}) AND p.index_id < 2 AND p.rows > 0 \
+         ORDER BY p.partition_number",
+        sql::text(table)
+    );
+    let rows = session.rows(&format!("cannot read the partitions of {table}"), &question)?;
+    Ok(rows.into_iter().flatten().flatten().collect())
+}
+
 /// True if the table has triggers that are not disabled.
 pub fn has_triggers(session: &mut SqlSession, table: &str) -> Result<bool> {
     Ok(!triggers(session, table)?.is_empty())

@@ -303,6 +303,9 @@ impl<'a> Filling<'a> {
                 hint: "create it again, or use the mode create".to_owned(),
             });
         }
+        if self.staging.new_partitions()?.is_some() {
+            self.filled.partitions = catalog::filled_partitions(self.session, &self.staging.sql)?;
+        }
         let doing = format!("cannot make {}", target.sql);
         self.session.run(&doing, &self.staging.rename_statement())?;
         Ok(Some(self.staged))
