@@ -27,6 +27,8 @@ pub mod number {
     pub const LOCK_TIMEOUT: i32 = 1222;
     /// This session was chosen to end a deadlock.
     pub const DEADLOCK: i32 = 1205;
+    /// Another session was in the way, which may be over when the statement is tried again.
+    pub const BLOCKED: [i32; 2] = [LOCK_TIMEOUT, DEADLOCK];
     /// Filegroup, log and database are full.
     pub const NO_SPACE: [i32; 4] = [1105, 9002, 1101, 40544];
     /// Rights are missing.
@@ -245,7 +247,7 @@ pub fn refused(doing: &str, error: SessionError) -> Error {
             reason: format!("{server}: {reason}"),
             hint: hint.unwrap_or_default(),
         },
-        error if number == Some(number::LOCK_TIMEOUT) => Error::Blocked {
+        error if number.is_some_and(|it| number::BLOCKED.contains(&it)) => Error::Blocked {
             doing,
             message: error.to_string(),
             hint: hint.unwrap_or_default(),
@@ -347,8 +349,10 @@ mod tests {
                 "{refused:?}"
             );
         }
-        let blocked = refused_filling(3, "x", error(number::LOCK_TIMEOUT));
-        assert!(matches!(blocked, Error::Blocked { .. }), "{blocked:?}");
+        for number in number::BLOCKED {
+            let blocked = refused_filling(3, "x", error(number));
+            assert!(matches!(blocked, Error::Blocked { .. }), "{blocked:?}");
+        }
         let other = refused_filling(3, "x", error(50_000));
         assert!(matches!(other, Error::Refused { .. }), "{other:?}");
         let of_no_target = refused("x", error(number::CONSTRAINT));

@@ -36,9 +36,9 @@ pub fn undo(
         Ok(undone)
     });
     let undone = undone.map_err(|error| match error {
-        Error::Blocked { .. } => Error::Held {
+        Error::Blocked { message, .. } => Error::Held {
             what: format!(
-                "a table of run {} was locked by another session for {} ms; nothing was changed",
+                "a table of run {} was locked by another session, and the undo waited at most {} ms; nothing was changed: {message}",
                 request.run.name,
                 request.lock_timeout.as_millis()
             ),
