@@ -211,7 +211,21 @@ def test_a_run_that_resumes_another(loads: Loads, point: str) -> None:
     words = ("run", "package.toml")
     killed = loads.inrush(*words, environment={"INRUSH_FAULT": point})
     assert killed.status < 0, killed.said
+    plan = loads("check", mode="create").expect(CLEAN).output
+    assert 'DROP PARTITION SCHEME "inrush_partitions_<its number>"' in plan
     compared(loads, "", mode="create")
+
+
+@pytest.mark.clause("D-45")
+def test_a_plan_has_the_lines_of_its_own_load(loads: Loads) -> None:
+    """No look at rowgroups without a columnstore; one transaction is not called "each of 1"."""
+    loads.files(JANUARY)
+    plan = loads("check").expect(CLEAN).output
+    assert "-- in one transaction:" in plan
+    assert "LOCK_TIMEOUT 5000" not in plan
+    loads.make(f"{PLAIN}; CREATE CLUSTERED COLUMNSTORE INDEX c ON t; {IN_JANUARY}")
+    plan = loads("check", mode="append").expect(CLEAN).output
+    assert "LOCK_TIMEOUT 5000; -- if rows were copied into a columnstore" in plan
 
 
 @pytest.mark.clause("D-45")
@@ -259,6 +273,7 @@ def test_the_script_is_a_load_without_rows(loads: Loads, load: str) -> None:
     into = flow("t", "part.*.csv", **{"columns": COLUMNS, **settings})
     loads.inrush.write("package.toml", package(loads.double.url + options, into))
     output = loads.inrush("check", "package.toml", "--sql").expect(CLEAN).output
+    assert "-- Run it by `sqlcmd -x -b -i FILE`" in output
     batches = [
         "\n".join(line for line in batch.splitlines() if not line.startswith("--")).strip()
         for batch in output.split("\nGO\n")

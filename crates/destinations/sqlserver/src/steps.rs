@@ -7,6 +7,7 @@
 //! careful load follow, which the plan does not print.
 
 use inrush_destination::sql_ledger::changes::drop_kept_statement;
+use inrush_destination::staging_name::PREFIX;
 use inrush_destination::steps::RUN;
 use inrush_destination::{
     MembersPlan, ReplacedRows, Result, RunSteps, StatementEnd, Step, StepsRequest, StepsTarget,
@@ -166,7 +167,7 @@ impl PlannedSteps<'_> {
         steps.extend(create.into_iter().map(Step::statement));
         if self.resumes {
             const LEFT: &str = "the stopped run has a staging table that is not used any more";
-            let remove = staging::remove_statements("<schema>", "<its staging>");
+            let remove = staging::remove_statements("<schema>", &format!("{PREFIX}<its number>"));
             steps.extend(remove.into_iter().map(|it| Step::sketch(it).only_if(LEFT)));
         }
         let plans = targets.iter().map(|(staging, _)| &staging.plan);
@@ -274,6 +275,7 @@ impl PlannedSteps<'_> {
         steps.extend(members.flat_map(|it| it.publish_steps(&stagings)));
         let plans = targets.iter().map(|(staging, _)| &staging.plan);
         steps.extend(plans.clone().flat_map(|plan| of_user(&plan.pre_sql)));
+        let mut copies_into_columnstore = false;
         for (place, ((staging, target), (way, is_appended))) in
             targets.iter().zip(&ways).enumerate()
         {
@@ -284,7 +286,8 @@ impl PlannedSteps<'_> {
             let has_rows = target.facts.is_some_and(|facts| facts.has_rows);
             let keeps = has_rows && staging.plan.replaced != ReplacedRows::Removed;
             let keeps = keeps.then_some((request.run_key, place));
-            self.filled(staging, way, *is_appended, keeps, &mut steps)?;
+            copies_into_columnstore |=
+                self.filled(staging, way, *is_appended, keeps, &mut steps)?;
             let change = ledger.enter_change_statement("<the change of the target>");
             steps.push(Step::sketch(change));
         }
@@ -295,12 +298,15 @@ impl PlannedSteps<'_> {
             "<rows of each target>",
         )));
         steps.push(Step::statement(COMMIT));
-        const COLUMNSTORE: &str = "rows were copied into a columnstore";
-        steps.extend(look_at_rowgroups().map(|it| it.only_if(COLUMNSTORE)));
+        if copies_into_columnstore {
+            const COPIED: &str = "rows were copied into a columnstore";
+            steps.extend(look_at_rowgroups().map(|it| it.only_if(COPIED)));
+        }
         Ok(steps)
     }
 
-    /// The steps that fill a target. `keeps` has the key of the run and the target's place, if it keeps replaced rows.
+    /// The steps that fill a target. `keeps` has the key of the run and the target's place, if it keeps replaced rows. Returns true
+    /// if rows may be copied into a columnstore.
     fn filled(
         &mut self,
         staging: &Staging,
@@ -308,10 +314,10 @@ impl PlannedSteps<'_> {
         is_appended: bool,
         keeps: Option<(&RunKey, usize)>,
         steps: &mut Vec<Step>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         if matches!(way, Way::Rename) {
             steps.push(Step::statement(staging.rename_statement()));
-            return Ok(());
+            return Ok(false);
         }
         let shape = TableShape::read(self.session, &staging.plan.name.sql)?;
         let partitioning = shape.partitioning.as_ref();
@@ -377,7 +383,7 @@ impl PlannedSteps<'_> {
                 }
             }
         }
-        Ok(())
+        Ok(shape.columnstore().is_some() && (is_appended || !switches))
     }
 
     /// The steps that keep the replaced rows of a target.

@@ -16,6 +16,9 @@ values into it that are not known yet (words in angle brackets). So this script 
 ledger. A name with angle brackets stands for the name that the run chooses. Run the script only in an empty database or a
 copy: it replaces tables with empty ones, and it runs the statements of `pre_sql` and `post_sql`.";
 
+const BATCHES: &str = "\
+Run it by `sqlcmd -x -b -i FILE`: `-x` leaves `$(...)` in a statement as it is, and `-b` stops at the first error.";
+
 const NO_SQL: &str = "This destination is loaded without SQL, so there is no statement.";
 
 /// A part of a script: what its steps are for, and the steps.
@@ -46,6 +49,9 @@ pub fn fmt_script(
     fmt_comment(f, &format!("Package {}", facts.package))?;
     fmt_comment(f, &format!("Destination {}", facts.destination))?;
     fmt_comment(f, if has_sql { HEAD } else { NO_SQL })?;
+    if has_sql && end == StatementEnd::Batch {
+        fmt_comment(f, BATCHES)?;
+    }
     let Some(parts) = parts else {
         return fmt_heading(f, NOTHING_LEFT);
     };

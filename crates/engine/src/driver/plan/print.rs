@@ -210,7 +210,11 @@ fn transactions_words(plan: &ContractPlan, place: usize) -> Option<String> {
             false => 1,
         })
         .sum();
-    (count > 0).then(|| format!("for each of {count} transactions:"))
+    match count {
+        0 => None,
+        1 => Some("in one transaction:".to_owned()),
+        count => Some(format!("for each of {count} transactions:")),
+    }
 }
 
 fn fmt_flow(f: &mut fmt::Formatter<'_>, flow: &ContractFlow, is_loaded: bool) -> fmt::Result {
