@@ -11,6 +11,7 @@ import pytest
 
 from harness import certificates
 from harness.command import CLEAN, FAILED, INTERRUPTED, USAGE, Inrush, Outcome
+from harness.packages import flow, package
 from sqlserver.double import Double
 from sqlserver.double.server import (
     ENCRYPTION_OFF,
@@ -198,6 +199,22 @@ def test_a_database_that_is_not_there(load: Load) -> None:
     with Double() as double:
         outcome = load(double.port, "encrypt=off", database="missing")
         outcome.expect(USAGE, "missing", "4060", "check the name of the database")
+
+
+@pytest.mark.parametrize("path", ["", "/"])
+def test_a_url_without_a_database(inrush: Inrush, path: str) -> None:
+    """The login's default database is loaded, and the plan names it."""
+    inrush.write("rows.csv", "n\n1\n")
+    with Double() as double:
+        url = f"mssql://tester@localhost:{double.port}{path}?encrypt=off"
+        into = flow("t", "rows.csv", columns=["n integer"])
+        inrush.write("package.toml", package(url, into))
+        inrush("check", "package.toml").expect(CLEAN)
+        assert ", database test, " in inrush("check", "package.toml").output
+        inrush("run", "package.toml").expect(CLEAN)
+        session = double.session()
+        assert session.rows("SELECT n FROM t") == [[1]]
+        session.close()
 
 
 def test_a_password_in_an_argument_is_refused(inrush: Inrush) -> None:

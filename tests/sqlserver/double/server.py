@@ -269,7 +269,9 @@ class Client(Connection):
         tokens = b""
         try:
             user, tokens = self._user(login)
-            if login.database.lower() != server.database.name.lower():
+            # https://learn.microsoft.com/sql/t-sql/statements/create-login-transact-sql: without a
+            # name, the login's default database is opened.
+            if login.database.lower() not in ("", server.database.name.lower()):
                 raise SqlError(4060, login.database)
         except SqlError as error:
             self._send(tokens + error_tokens(error) + done(DONE_ERROR))
