@@ -140,6 +140,16 @@ pub enum EncodeError {
     Value(Misfit),
 }
 
+/// The type to use instead, for types that have a wider one, as the end of a message.
+fn wider(type_name: &str) -> &'static str {
+    match type_name {
+        "datetime" | "smalldatetime" => "; use datetime2(6)",
+        "tinyint" => "; use smallint",
+        "smallmoney" => "; use money",
+        _ => "",
+    }
+}
+
 /// Why a column of the target cannot hold a value.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -148,7 +158,10 @@ pub enum ValueFault {
     #[error("NULL, but the column is NOT NULL")]
     Null,
     /// A number, date or time outside the range of the type.
-    #[error("{value} lies past the ends of {type_name} ({range})")]
+    #[error(
+        "{value} lies past the ends of {type_name} ({range}){}",
+        wider(type_name)
+    )]
     OutOfRange {
         /// The value.
         value: String,

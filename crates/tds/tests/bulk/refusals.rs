@@ -84,12 +84,12 @@ fn values_that_do_not_fit() {
         (
             vec![0x26, 1],
             Arc::new(Int16Array::from(vec![0, 256, 255])),
-            "256 lies past the ends of tinyint (0 to 255)",
+            "256 lies past the ends of tinyint (0 to 255); use smallint",
         ),
         (
             vec![0x26, 1],
             Arc::new(Int16Array::from(vec![0, -1, 255])),
-            "-1 lies past the ends of tinyint (0 to 255)",
+            "-1 lies past the ends of tinyint (0 to 255); use smallint",
         ),
         (
             vec![0x6d, 4],
@@ -125,7 +125,7 @@ fn values_that_do_not_fit() {
                 [i32::MAX.into(), i128::from(i32::MIN) - 1, i32::MIN.into()],
                 4,
             ),
-            "-214748.3649 lies past the ends of smallmoney (-214748.3648 to 214748.3647)",
+            "-214748.3649 lies past the ends of smallmoney (-214748.3648 to 214748.3647); use money",
         ),
         (
             vec![0x28],
@@ -165,7 +165,7 @@ fn values_that_do_not_fit() {
         (
             vec![0x6f, 8],
             timestamps((-53_690 - 25_567) * DAY - 1),
-            "1752-12-31 23:59:59.999999 lies past the ends of datetime (1753-01-01 to 9999-12-31 23:59:59.997)",
+            "1752-12-31 23:59:59.999999 lies past the ends of datetime (1753-01-01 to 9999-12-31 23:59:59.997); use datetime2(6)",
         ),
         (
             vec![0x6f, 8],
@@ -181,7 +181,7 @@ fn values_that_do_not_fit() {
         (
             vec![0x6f, 4],
             timestamps((65_536 - 25_567) * DAY),
-            "2079-06-07 00:00:00 lies past the ends of smalldatetime (1900-01-01 to 2079-06-06 23:59)",
+            "2079-06-07 00:00:00 lies past the ends of smalldatetime (1900-01-01 to 2079-06-06 23:59); use datetime2(6)",
         ),
         (
             text_type(0xa7, 3, UTF8),
