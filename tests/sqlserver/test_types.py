@@ -28,9 +28,10 @@ def test_money_and_values_of_any_length(loads: Loads, way: str) -> None:
     if way == "package":
         outcome = loads(columns=COLUMNS, rejects={"rows_max": 3})
     else:
-        words = ("load", file.name, "--to", loads.double.url, "--table", "t")
-        words += ("--columns", ", ".join(COLUMNS), "--max-rejects", "3")
-        outcome = loads.inrush(*words)
+        columns = ("--columns", ", ".join(COLUMNS), "--max-rejects", "3")
+        outcome = loads.inrush(
+            "load", file.name, "--to", loads.double.url, "--table", "t", *columns
+        )
     outcome.expect(LOADED_WITH_REJECTS)
     declared = [[one.name, one.kind.name, one.kind.length] for one in loads.table.columns]
     assert declared == [
