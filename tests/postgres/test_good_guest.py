@@ -284,34 +284,6 @@ def test_what_is_loaded_outlives_a_crash_whatever_the_role_does_without(
     server.stop()
 
 
-def test_splits_that_a_crash_takes_back_are_loaded_again(
-    start_server: StartServer, inrush: Inrush
-) -> None:
-    """The COMMIT of a split does not wait for the disk: its record is lost with its rows."""
-    server = start_server(18, servers.DURABLE | {"wal_writer_delay": "10s"})
-    database = server.create_database("splits")
-    database.execute(pauses.HELD_DOMAIN + "CREATE TABLE loaded (id held, note text)")
-    rows = [(-1, "held" * 50), *((number, "a row") for number in range(7))]
-    for number, note in rows:
-        inrush.write(f"part{number}.tbl", f"{number}|{note}|\n")
-    load = flow("loaded", "part*.tbl", mode="append")
-    path = inrush.write("package.toml", package(database.url, load, streams=2))
-    gate = database.connect()
-    gate.execute(f"SELECT pg_advisory_lock({pauses.GATE})".encode())
-    with inrush.start("run", path) as running:
-        pauses.wait_until_held(database)
-        pauses.wait_until(database, "SELECT count(*) = 7 FROM inrush.shard")
-        server.restart("immediate")
-        running.wait().expect(FAILED)
-    gate.close()
-    assert database.value("SELECT count(*) FROM loaded") == 0
-    inrush("run", path).expect(CLEAN)
-    server.restart("immediate")
-    assert database.rows("SELECT id::int, note FROM loaded ORDER BY id") == rows
-    inrush("run", path).expect(CLEAN, "already loaded")
-    server.stop()
-
-
 def test_foreign_keys_are_checked_whatever_the_role_says(
     database: Database, inrush: Inrush
 ) -> None:

@@ -140,12 +140,10 @@ pub fn shared_table<'a>(plan: &Plan, unit: &'a UnitPlan) -> Vec<Step<'a>> {
 pub fn shared_split<'a>(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> Vec<Step<'a>> {
     let mut steps = begin(plan);
     // Streams wait for each other only to extend the table. That is a wait for a lock, too, and may take as long as the
-    // disk needs; `lock_timeout` must not end it. The COMMIT of a split need not wait for the disk: if the server crashes
-    // before the log is written, rows and record are gone together, and the split is loaded again. The COMMIT that ends
-    // the unit waits for all of them.
+    // disk needs; `lock_timeout` must not end it.
     let held = staging::hold_for_rows(&plan.settings.staging_schema, &unit.staging_table);
     steps.push(Step::Run(
-        format!("{held}; SET LOCAL lock_timeout = 0; SET LOCAL synchronous_commit = off").into(),
+        format!("{held}; SET LOCAL lock_timeout = 0").into(),
     ));
     steps.extend(open_server_copy(flow));
     steps.push(Step::Copy(0..1));
