@@ -144,8 +144,8 @@ pub enum SourceError {
         /// The path.
         path: PathBuf,
     },
-    /// The ranges that were loaded do not match the file.
-    #[error("{}: bytes {} to {} were loaded by an earlier run, but the file is cut at other places \
+    /// The ranges that were loaded do not match the input.
+    #[error("{}: the range from {} to {} was loaded by an earlier run, but the input is cut at other places \
         now, because settings have changed: load it again with --again", path.display(), range.start, range.end)]
     RangesDiffer {
         /// The path.
