@@ -23,7 +23,7 @@ def fill(place: Place) -> None:
 def package(place: Place, inrush: Inrush, reference: str, more: str = "") -> Path:
     inrush.write("rows.csv", ROWS)
     columns: list[Value] = ["id int not null", {"name": "kind", "type": "text", "load": False}]
-    # Loads make the tables of Parquet.
+    # A table of Parquet files is made by its first load.
     mode = "create" if isinstance(place, Parquet) else "append"
     text = flow("loaded", "rows.csv", columns=columns, connection="target", mode=mode)
     text += step(

@@ -236,7 +236,7 @@ def test_rejects_are_replayed_through_a_lookup_in_a_relative_file(
 
 BAD_REFERENCES: dict[str, tuple[str, dict[str, Any], str]] = {
     "twice": ("INSERT INTO customers VALUES (1, 2, 'x')", {}, "the key 1 is there twice"),
-    "empty": ("DELETE FROM customers", {}, "no row with a key"),
+    "empty": ("DELETE FROM customers", {}, "no rows with a key"),
     "no column": ("ALTER TABLE customers RENAME key TO kee", {}, "kee"),
     "no table": ("DROP TABLE customers", {}, "customers"),
     "type": ("ALTER TABLE customers ALTER no TYPE text", {}, "such values are never equal"),

@@ -295,7 +295,7 @@ def test_a_new_target_has_the_primary_key(
 
 
 def test_what_cannot_be_read_is_no_source(database: Database, inrush: Inrush) -> None:
-    """A destination that is no source is refused with the forms that a source has."""
+    """A URL that only a destination can have is refused; the hint lists the URLs of sources."""
     into = ("--table", "t", "--to", database.url)
     outcome = inrush("copy", "--from", "embedded", *into)
     outcome.expect(USAGE, "rows cannot be read from embedded", "FILE.duckdb or adbc:DRIVER")

@@ -151,8 +151,8 @@ def test_what_a_target_cannot_have_is_named(
         "index sad_ones: its column m is an enum",
         "index texts: its column tags is copied as text",
         "the primary key (left_out): not all of its columns are copied as they are",
-        "the new table has other types than its source, where these have no counterpart: "
-        "m text for public.mood;",
+        "these columns of the new table get another type, because the source's has no "
+        "counterpart: m text instead of public.mood;",
     ):
         assert part in said, said
     assert said.count('"public"."t" does not get ') == 1

@@ -423,7 +423,11 @@ BAD = [
     ('table = "t", where = "nope = 1"', USAGE, ["nope", "name a column"]),
     ('table = "t", where = "id"', USAGE, ["boolean", "true or false for each row"]),
     ('table = "t", where = " "', USAGE, ["`source.where`", "it is empty", "leave it out"]),
-    ('table = "t", rate_bytes_max = "20MB"', USAGE, ["the bytes, without a unit: 20000000"]),
+    (
+        'table = "t", rate_bytes_max = "20MB"',
+        USAGE,
+        ["the number of bytes, without a unit: 20000000"],
+    ),
     ('table = "t", where = "id < 1) OR (id > 5"', USAGE, ["`where`", "syntax error"]),
     ('table = "t", where = "id < 1 LIMIT 5"', USAGE, ["`where`", "syntax error"]),
     ('query = "SELECT 1 AS a; SELECT 2"', USAGE, ["one SELECT"]),

@@ -273,7 +273,7 @@ def test_the_script_is_a_load_without_rows(loads: Loads, load: str) -> None:
     into = flow("t", "part.*.csv", **{"columns": COLUMNS, **settings})
     loads.inrush.write("package.toml", package(loads.double.url + options, into))
     output = loads.inrush("check", "package.toml", "--sql").expect(CLEAN).output
-    assert "-- Run it by `sqlcmd -x -b -i FILE`" in output
+    assert "-- Run it with `sqlcmd -x -b -i FILE`" in output
     batches = [
         "\n".join(line for line in batch.splitlines() if not line.startswith("--")).strip()
         for batch in output.split("\nGO\n")

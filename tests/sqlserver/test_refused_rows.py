@@ -81,7 +81,7 @@ def test_a_row_that_only_a_trigger_or_a_foreign_key_refuses_fails_the_load(loads
 
 
 def test_identity_insert_is_off_when_the_switch_is_repeated(loads: Loads) -> None:
-    """A refused INSERT leaves it ON for its table: error 8107 at the next one."""
+    """A refused INSERT leaves it ON for its table, so the next table would get error 8107."""
     numbered = (
         "CREATE TABLE {} (id int IDENTITY(1, 1) NOT NULL, day date NOT NULL, note nvarchar(20))"
     )

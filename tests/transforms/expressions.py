@@ -48,7 +48,7 @@ class FailsError(Exception):
 
 
 class OutOfRangeError(FailsError):
-    """Its result is a date that DuckDB has and columns do not."""
+    """Its result is a date that DuckDB can have and a column of a target cannot."""
 
     code = "out_of_range"
 

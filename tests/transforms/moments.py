@@ -1,6 +1,6 @@
 """Dates and timestamps of the reference, as numbers.
 
-Those of Python begin in year 1, end in 9999 and are never infinite. So a date is the number of days
+Python's own begin in year 1, end in 9999 and are never infinite. So a date is the number of days
 since 1970-01-01, a timestamp the number of microseconds, and an infinite one is infinity.
 """
 

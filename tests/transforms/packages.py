@@ -1,7 +1,7 @@
 """Random packages with steps, their rows, and what must become of each row.
 
-Versions of rows (`scd`) are a mode of the target and no step, so they have a reference of their
-own, `harness/versions.py`, to which `test_versions.py` compares loads of these rows.
+Versions of rows (`scd`) are a mode of the target and not a step, so they have a reference of their
+own, `harness/versions.py`. `test_versions.py` compares loads of these rows with it.
 """
 
 from __future__ import annotations
@@ -88,13 +88,13 @@ _ORIGIN: dict[str, Any] = {
 }
 
 
-# The connection of references that are tables, beside that of the target.
+# The connection of lookups in tables; the target has another one.
 WAREHOUSE = "warehouse"
 
 
 @dataclass(frozen=True)
 class Lookup:
-    """A lookup in a file or a table: the column of its key, and the text of each key in it."""
+    """A lookup in a file or a table: the key column of the flow, and the text for each key."""
 
     key: str
     # The type of the key in the reference.
@@ -339,7 +339,7 @@ class RandomPackage:
         known[own.taken] = TEXT
 
     def distinct_keys(self) -> list[str]:
-        """Add steps after which each key is there once and is not NULL; return its columns.
+        """Add steps after which each key occurs once and is not NULL; return its columns.
 
         There are none if no column can be a key, or if no other one is left.
         """
@@ -353,7 +353,7 @@ class RandomPackage:
         return keys
 
     def part(self, step: int) -> RandomPackage:
-        """Return a package of one file with every so many of the records."""
+        """Return a package of one file that has every `step`-th record."""
         part = copy.copy(self)
         part.records = self.records[::step]
         part.file_sizes = [len(part.records)]

@@ -67,7 +67,7 @@ def test_versions_are_those_of_the_reference(loader: Loader, seed: int) -> None:
     scd = {"track": tracked, "current": "is_current"}
     model = Model(tracked=len(tracked))
     loads: dict[str, int] = {}
-    # Each load has records of the others, so some rows stay as they are.
+    # The loads have records in common, so some rows do not change.
     for part in (random_package.part(3), random_package.part(1), random_package.part(2)):
         ends = part.ends()
         rows = rows_of(part, ends.rows)

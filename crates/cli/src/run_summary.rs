@@ -140,7 +140,7 @@ fn step_line(flow: &str, number: usize, step: &StepReport) -> String {
     line
 }
 
-/// The rows that a lookup has not matched, after `separator`; empty if it has matched all.
+/// The rows that a lookup left without a match, after `separator`; empty if there are none.
 pub fn without_match(rows: u64, separator: &str) -> String {
     match rows {
         0 => String::new(),

@@ -544,7 +544,7 @@ pub(super) fn all_columns(
     arrays
 }
 
-/// The error of a NULL in a column that allows none, if the source has types: no text stands for NULL there.
+/// The error of a NULL in a column that allows none, from a source with types, where no text stands for NULL.
 pub(super) fn typed_null_error() -> ValueError {
     ValueError::new(
         RejectCode::NullNotAllowed,

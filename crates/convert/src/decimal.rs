@@ -7,7 +7,7 @@ use super::error::ValueError;
 use super::kernel::{Kernel, Window, trim};
 use super::number::{is_not_finite, literal};
 
-/// How to keep a value with too many digits. The value may be that of a field, or of a step.
+/// The fix for a value with too many digits, which may come from a field or from a step.
 pub(super) const ROUND_OR_WIDEN: &str = "round the value (`round` of the column, or round(...) in \
                                          a step), or declare a larger scale";
 

@@ -139,7 +139,7 @@ fn check<T: KeyType>(bounds: &KeyBounds, array: &ArrayRef, faults: &mut Vec<Faul
             RejectCode::OutsidePartition,
             format!(
                 "the key {what} the partition that this file or range is loaded into ({}); likely the \
-                 row belongs to another one, or `bounds` do not match the source",
+                 row belongs to another partition, or `bounds` do not match the source",
                 bounds.describe
             ),
         )

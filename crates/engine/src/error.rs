@@ -30,7 +30,7 @@ pub enum Error {
     Compared {
         /// The flow.
         flow: String,
-        /// Which side it is.
+        /// `source` or `target`.
         side: &'static str,
         /// The cause.
         #[source]

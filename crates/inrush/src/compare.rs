@@ -398,11 +398,12 @@ impl OneFlow<'_> {
     }
 }
 
-/// The names of the sides in messages.
+/// The side from which rows were copied, in messages.
 pub const SOURCE: &str = "source";
+/// The side into which rows were copied, in messages.
 pub const TARGET: &str = "target";
 
-/// An error that says which side it is of.
+/// The error of a side that cannot be read. A run that was asked to stop is not such an error.
 pub fn of_side(flow: &str, side: &'static str, error: Error) -> Error {
     match error {
         Error::Interrupted => Error::Interrupted,

@@ -140,8 +140,8 @@ pub fn takes_columns_of_source(asked: &FlowAsked<'_>) -> Result<bool, PlanError>
     Ok(asked.flow.column_details()?.is_empty() && asked.filled.is_none())
 }
 
-/// The note about types of the source that its new table gets in another form, because they have no counterpart: enums, domains
-/// and the like. `columns` are those of the new table.
+/// The note about columns of a new table that get another type than in the source, because that one has no counterpart: an enum,
+/// a domain and the like. `columns` are those of the new table.
 pub fn types_note(
     asked: &FlowAsked<'_>,
     source: &dyn Source,
@@ -161,13 +161,13 @@ pub fn types_note(
         let is_known = TypeName::parse(declared).is_some_and(|name| name.column_type().is_some());
         let is_other =
             !is_known && !declared.eq_ignore_ascii_case(own) && !asked_as_text(&column.name);
-        is_other.then(|| format!("{} {own} for {declared}", column.name))
+        is_other.then(|| format!("{} {own} instead of {declared}", column.name))
     });
     let changes: Vec<String> = changes.collect();
     Ok((!changes.is_empty()).then(|| {
         format!(
-            "{}: the new table has other types than its source, where these have no counterpart: {}; to have others, list \
-             `columns`, or create the table first",
+            "{}: these columns of the new table get another type, because the source's has no counterpart: {}; to choose the \
+             types, list `columns`, or create the table first",
             asked.name,
             changes.join(", ")
         )

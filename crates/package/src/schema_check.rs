@@ -334,7 +334,7 @@ fn mend(value: &DeValue<'_>, written: &str, schema: &'static Value, path: &str) 
             let is_bytes = path.ends_with("bytes") || path.contains("bytes_");
             let number = parse_bytes(text).filter(|_| is_bytes)?;
             Some(format!(
-                "write the bytes, without a unit: {}",
+                "write the number of bytes, without a unit: {}",
                 number as u64
             ))
         }
@@ -343,7 +343,8 @@ fn mend(value: &DeValue<'_>, written: &str, schema: &'static Value, path: &str) 
     }
 }
 
-/// A value in a table of names, if such a table is required: `{ NAME = -1 }`, or the table in one of a single key.
+/// How to write a value for which the schema requires a table of names: `{ NAME = -1 }`, or that table under the only key of another
+/// one: `{ default = { NAME = -1 } }`.
 fn named(value: &DeValue<'_>, written: &str, schema: &'static Value) -> Option<String> {
     let of_names = |schema: &'static Value| {
         let values = &schema["additionalProperties"];

@@ -70,7 +70,7 @@ impl Stop {
         asked.expect("waited for a reason")
     }
 
-    /// Waits for work until a stop is requested; then the work is dropped, and the result is `None`.
+    /// Waits for the work. If a stop is requested before it is done, the work is dropped, and the result is `None`.
     pub async fn unless_asked<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;

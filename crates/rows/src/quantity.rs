@@ -1,4 +1,4 @@
-//! Counts and bytes as people read them: one notation for plans, accounts, verdicts and messages.
+//! Counts and bytes as people read and write them: one notation for plans, accounts, verdicts and messages.
 
 /// `1,234,567`.
 pub fn count(number: u64) -> String {
@@ -38,7 +38,7 @@ pub fn bytes(number: u64) -> String {
     }
 }
 
-/// The number of a text such as `20MB`, `1.5 GiB` or `500000`; `None` for any other text.
+/// The number of bytes in a text such as `20MB`, `1.5 GiB` or `500000`; `None` for any other text.
 pub fn parse_bytes(text: &str) -> Option<f64> {
     const UNITS: [(&str, f64); 9] = [
         ("KiB", 1024.0),

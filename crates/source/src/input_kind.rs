@@ -49,7 +49,7 @@ impl InputKind {
         }
     }
 
-    /// What an input must be to be loaded into one partition, and how it becomes so, as the beginning of a hint.
+    /// The beginning of a hint for rows outside the partition of their input: the rule, and how to cut the input.
     pub fn fit_partition(self) -> &'static str {
         match self {
             InputKind::File => "a file must lie within one partition: cut the files by the key",

@@ -1,4 +1,4 @@
-//! DuckDB's messages: their first sentence, and the part of an expression that they mark.
+//! Reads DuckDB's messages about expressions: what is wrong, a hint in our own words, and the part of the expression that they mark.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ const FORMS_SHOWN: usize = 4;
 /// Types that expressions often name.
 const TYPES: &str = "BIGINT BLOB BOOLEAN DATE DECIMAL DOUBLE HUGEINT INTEGER SMALLINT TEXT TIME TIMESTAMP TIMESTAMPTZ VARCHAR";
 
-/// Types of DuckDB that are left out of hints, because columns of a flow do not have them.
+/// Types of DuckDB that are left out of hints, because columns of a flow rarely or never have them.
 const UNUSUAL: &str = "TINYINT SMALLINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT FLOAT BIGNUM TIMESTAMP_NS \
                        TIMESTAMPTZ_NS";
 
@@ -29,7 +29,7 @@ pub(crate) fn types_fault(message: &str, text: &str) -> Fault {
 
 /// What a message says, and how to fix it.
 fn told(message: &str) -> (String, String) {
-    // A value that stands in the expression.
+    // DuckDB's names for the types of constants in the expression.
     let sentence = message_without_place(message)
         .replace("INTEGER_LITERAL", "INTEGER")
         .replace("STRING_LITERAL", "VARCHAR");
@@ -64,7 +64,7 @@ fn told(message: &str) -> (String, String) {
         .strip_prefix("Type with name ")
         .and_then(|rest| rest.split_once(" does not exist"))
     {
-        // DuckDB's own suggestion is not of use: of its catalog it names JSON for INTEGR.
+        // DuckDB's own suggestion is not used: for INTEGR it is JSON.
         let near = suggestion(name, TYPES.split_ascii_whitespace());
         let hint = match near {
             Some(near) => format!("did you mean `{near}`?"),
@@ -82,7 +82,7 @@ fn told(message: &str) -> (String, String) {
     (sentence.to_owned(), hint.to_owned())
 }
 
-/// A function with the types of its parameters: that of a call, or one that DuckDB knows.
+/// A function with the types of its parameters, from a call or from DuckDB's list of functions.
 struct Form {
     name: String,
     parameters: Vec<String>,
@@ -119,7 +119,7 @@ impl Form {
         self.parameters.join(", ")
     }
 
-    /// True if columns of a flow can have all of its types.
+    /// True if none of its types is a list or unusual.
     fn is_usual(&self) -> bool {
         let is_unusual = |own: &String| {
             own.contains('[') || UNUSUAL.split_ascii_whitespace().any(|name| name == own)
@@ -127,7 +127,7 @@ impl Form {
         !self.parameters.iter().any(is_unusual)
     }
 
-    /// True if a parameter has the type that the call has there.
+    /// True if one of its parameters has the same type as in the call.
     fn shares_type(&self, called: &Form) -> bool {
         let mut pairs = self.parameters.iter().zip(&called.parameters);
         pairs.any(|(own, other)| own == other.split('(').next().unwrap_or(other))

@@ -109,7 +109,7 @@ pub enum StepErrorKind {
         /// How to do without it.
         instead: &'static str,
     },
-    /// DuckDB cannot give it a type: the types of its parts do not fit, or it has a name that DuckDB does not know.
+    /// DuckDB cannot determine its type: the types of its parts do not fit, or DuckDB does not know a type that it names.
     #[error("{message}")]
     Types {
         /// What is wrong.
@@ -203,7 +203,7 @@ pub enum StepErrorKind {
     },
 }
 
-/// What a column is by the words for its type: `is an interval`, `has a type that only the destination has`.
+/// A verb and the words for a column's type: `is an interval`, `has a type that only the destination has`.
 fn is_of(type_name: &str) -> String {
     match type_name.chars().next() {
         Some('t') => format!("has a {type_name}"),

@@ -77,13 +77,13 @@ pub fn is_of_finite_dates(name: &str) -> bool {
         .any(|known| known == name)
 }
 
-/// Functions whose result is a number, also for a text that was made of a date.
+/// Functions that return a number for a text, even if the text was made from a date.
 const NUMBERS_OF_TEXTS: &str = "
     ascii bit_length char_length character_length instr len length octet_length ord position strlen
     strpos unicode";
 
-/// True if a function of this name, in lower case, makes a number of dates or of texts. Those of dates are NULL if a date is
-/// infinite.
+/// True if a function of this name, in lower case, never returns an infinite date: it is NULL for infinity, or returns a number for
+/// a text.
 pub fn makes_number_of_date(name: &str) -> bool {
     let mut names = NUMBERS_OF_TEXTS.split_ascii_whitespace();
     is_of_finite_dates(name) || names.any(|known| known == name)

@@ -28,7 +28,7 @@ pub struct RunArguments {
     /// Load the rows even if an earlier run loaded them
     ///
     /// Without this option, the same command after success loads nothing and names the run that loaded
-    /// the files.
+    /// the rows.
     #[arg(long)]
     pub again: bool,
 

@@ -59,12 +59,12 @@ pub struct TargetArguments {
 
     /// The most rows that may be rejected
     ///
-    /// Rejected rows are kept in the run's folder with place, column, value and reason. If more
+    /// Rejected rows are kept in the run's folder with their place, column, value and reason. If more
     /// rows are rejected, nothing is switched in.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub max_rejects: u64,
 
-    /// What is compared between the rows that were read and those in the target before the switch
+    /// How the rows that were read are compared with the loaded rows before the switch
     ///
     /// docs/verify.md describes what each level proves and costs.
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t = VerifyLevel::Count)]

@@ -38,7 +38,7 @@ pub fn verify(
     }
     if !arguments.split {
         return Err(CommandError::Usage {
-            what: "what is compared is not said".to_owned(),
+            what: "neither --split nor --compare is given".to_owned(),
             hint: "inrush verify --split FILES reads files twice; inrush verify --compare PACKAGE compares targets with \
                    their sources"
                 .to_owned(),

@@ -130,11 +130,12 @@ fn look_for_rows(session: &mut SqlSession, name: &TargetName, hint: &str) -> Res
         .is_some())
 }
 
-/// True for a row of `sys.tables` whose table is replicated, or whose changes are captured.
+/// The condition on `sys.tables` for a table that is replicated, or whose changes are captured.
 pub const IS_REPLICATED: &str =
     "is_published = 1 OR is_merge_published = 1 OR is_replicated = 1 OR is_tracked_by_cdc = 1";
 
-/// The rows of the views that are bound to a table by SCHEMABINDING, for `SELECT ... FROM`. `object` is the text of its name.
+/// What follows FROM in a query for the views that are bound to a table by SCHEMABINDING. `object` is the table's name as a
+/// text of SQL.
 pub fn bound_views(object: &str) -> String {
     format!(
         "sys.sql_expression_dependencies WHERE referenced_id = OBJECT_ID({object}) AND is_schema_bound_reference = 1 AND \
@@ -157,7 +158,7 @@ pub fn rows_told(session: &mut SqlSession, table: &str, numbers: Option<&[u64]>)
     Ok(rows.and_then(|rows| u64::try_from(rows).ok()).unwrap_or(0))
 }
 
-/// The numbers of the partitions of a table that have rows, by the catalog.
+/// The numbers of a table's partitions that have rows, as the catalog counts them.
 pub fn filled_partitions(session: &mut SqlSession, table: &str) -> Result<Vec<String>> {
     let question = format!(
         "SELECT p.partition_number FROM sys.partitions p WHERE p.object_id = OBJECT_ID({}) AND p.index_id < 2 AND p.rows > 0 \

@@ -27,7 +27,7 @@ pub mod number {
     pub const LOCK_TIMEOUT: i32 = 1222;
     /// This session was chosen to end a deadlock.
     pub const DEADLOCK: i32 = 1205;
-    /// Another session was in the way, which may be over when the statement is tried again.
+    /// Another session was in the way. The statement may succeed if it is run again.
     pub const BLOCKED: [i32; 2] = [LOCK_TIMEOUT, DEADLOCK];
     /// Filegroup, log and database are full.
     pub const NO_SPACE: [i32; 4] = [1105, 9002, 1101, 40544];

@@ -31,7 +31,7 @@ pub fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 
 const IDENTITY_INSERT: &str = "SET IDENTITY_INSERT ";
 
-/// The statement that lets INSERT give values to the identity column of a table (`"schema"."table"`), or ends this.
+/// The statement that lets INSERT give values to the identity column of a table (`"schema"."table"`), or no longer lets it.
 pub fn identity_insert(table: &str, is_on: bool) -> String {
     format!(
         "{IDENTITY_INSERT}{table} {}",
@@ -39,7 +39,7 @@ pub fn identity_insert(table: &str, is_on: bool) -> String {
     )
 }
 
-/// The table of a statement that [`identity_insert`] has made, and true if it is ON.
+/// The table of a statement made by [`identity_insert`], and true for ON; `None` for any other statement.
 pub fn identity_insert_in(statement: &str) -> Option<(&str, bool)> {
     let (table, value) = statement.strip_prefix(IDENTITY_INSERT)?.rsplit_once(' ')?;
     Some((table, value == "ON"))

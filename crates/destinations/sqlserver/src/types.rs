@@ -7,7 +7,7 @@ use inrush_rows::type_name::TypeName;
 /// The digits of the fraction of a second in batches.
 const FRACTION_DIGITS: u8 = 6;
 const DECIMAL_DIGITS_MAX: u8 = 38;
-/// `money` holds 64 bits of ten-thousandths, and `smallmoney` 32: the encoder checks their ranges.
+/// `money` counts ten-thousandths in 64 bits, and `smallmoney` in 32. The encoder checks their ranges.
 const MONEY: ColumnType = ColumnType::Decimal {
     precision: 19,
     scale: 4,
@@ -44,7 +44,7 @@ pub fn resolve(type_name: &str) -> Result<ResolvedType> {
     Ok(ResolvedType { sql, column_type })
 }
 
-/// The name without `(max)`, which is what the types of any length mean without a number.
+/// The name without `(max)`: `varchar` without a number means `varchar(max)`, too.
 fn without_max(type_name: &str) -> &str {
     let parts = type_name
         .trim_end()

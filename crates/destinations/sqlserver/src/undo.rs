@@ -38,7 +38,7 @@ pub fn undo(
     let undone = undone.map_err(|error| match error {
         Error::Blocked { message, .. } => Error::Held {
             what: format!(
-                "a table of run {} was locked by another session, and the undo waited at most {} ms; nothing was changed: {message}",
+                "a table of run {} was locked by another session ({message}); the undo waits at most {} ms for a lock, and nothing was changed",
                 request.run.name,
                 request.lock_timeout.as_millis()
             ),

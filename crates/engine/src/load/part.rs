@@ -37,8 +37,8 @@ impl Part {
         }
     }
 
-    /// The part that a record with this key commits of a unit with this many splits. `None` if the key is not one of a unit with
-    /// so many splits, because another program wrote it.
+    /// The part of a unit with this many splits that the record with this key commits. `None` if the unit has no such part:
+    /// then another program wrote the record.
     pub fn of_record(record_key: &UnitKey, split_count: usize) -> Option<Part> {
         let Some(numbers) = identity::part_of(record_key) else {
             return Some(Part::Whole);
@@ -90,7 +90,7 @@ mod tests {
             (ranges(2), 3, "-2-4194304"),
         ] {
             let key = part.record_key(&unit, split_count);
-            // The form in ledgers, by which a stopped run is found.
+            // Ledgers have keys of this form, by which the parts of a stopped run are found.
             assert_eq!(key.as_str(), format!("{unit}{ending}"));
             assert_eq!(Part::of_record(&key, split_count), Some(part), "{key}");
         }

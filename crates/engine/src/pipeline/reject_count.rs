@@ -206,7 +206,7 @@ fn is_past(rejected: u64, rows: u64, share_max: f64) -> bool {
     rejected as f64 > share_max * rows as f64
 }
 
-/// Bytes of text in all file ranges of a flow; `None` if one has to be decompressed or translated, or is a pipe.
+/// Bytes of text in all splits of a flow; `None` if one has to be decompressed or translated, or is a pipe.
 fn bytes_total<'a>(splits: impl Iterator<Item = &'a Split>) -> Option<u64> {
     let mut total = 0;
     for split in splits {

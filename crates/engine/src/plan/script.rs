@@ -17,7 +17,7 @@ ledger. A name with angle brackets stands for the name that the run chooses. Run
 copy: it replaces tables with empty ones, and it runs the statements of `pre_sql` and `post_sql`.";
 
 const BATCHES: &str = "\
-Run it by `sqlcmd -x -b -i FILE`: `-x` leaves `$(...)` in a statement as it is, and `-b` stops at the first error.";
+Run it with `sqlcmd -x -b -i FILE`: `-x` leaves `$(...)` in a statement as it is, and `-b` stops at the first error.";
 
 const NO_SQL: &str = "This destination is loaded without SQL, so there is no statement.";
 

@@ -1,4 +1,4 @@
-//! Units that an earlier attempt has committed, wholly or in part, and that are not loaded again.
+//! The units that are kept from earlier attempts: what these have committed is not loaded again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -10,16 +10,16 @@ use crate::ledger::{Account, LedgerRecord, SplitRecord};
 use crate::load::Part;
 use crate::plan::{KeyStart, PlannedUnit, UnitPlace, identity};
 
-/// The units of a plan that are kept, wholly or in part.
+/// The units of a plan that are kept from earlier attempts.
 #[derive(Default)]
 pub struct KeptUnits(BTreeMap<UnitPlace, KeptUnit>);
 
-/// A unit of which something is kept.
+/// A unit that an earlier attempt began, and what it committed of it: the whole unit, parts of it, or nothing yet.
 #[derive(Default)]
 pub struct KeptUnit {
     /// Its rows.
     pub account: Account,
-    /// Nothing of it is left to load.
+    /// It is kept completely: nothing of it is left to load.
     pub is_whole: bool,
     /// Its rows were written directly to the target, so they cannot be removed.
     pub is_direct: bool,
@@ -40,7 +40,7 @@ pub struct KeptPart {
 }
 
 impl KeptUnits {
-    /// Keeps a unit, of which nothing may be committed yet.
+    /// The unit at this place. If it is not there, it is added, without committed rows.
     pub fn unit(&mut self, place: UnitPlace) -> &mut KeptUnit {
         self.0.entry(place).or_default()
     }
@@ -76,7 +76,7 @@ impl KeptUnits {
         }
     }
 
-    /// The unit, if something of it is kept.
+    /// The unit, if an earlier attempt began it.
     pub fn get(&self, place: UnitPlace) -> Option<&KeptUnit> {
         self.0.get(&place)
     }
@@ -86,12 +86,12 @@ impl KeptUnits {
         self.0.iter().map(|(place, unit)| (*place, unit))
     }
 
-    /// Keeps nothing of a unit.
+    /// Removes a unit.
     pub fn remove(&mut self, place: UnitPlace) {
         self.0.remove(&place);
     }
 
-    /// Keeps a part of a unit no longer: this one, or all of them if the unit was committed as a whole.
+    /// Removes a part of a unit. If one record commits the whole unit, all of it is removed.
     pub fn remove_part<U: PlannedUnit>(&mut self, place: UnitPlace, planned: &U, part: Part) {
         let Some(mut kept) = self.0.remove(&place).filter(|_| part != Part::Whole) else {
             return;
@@ -109,7 +109,7 @@ impl KeptUnits {
             .count()
     }
 
-    /// True if a unit is kept, and nothing of it is left to load.
+    /// True if a unit is kept completely.
     pub fn is_whole(&self, place: UnitPlace) -> bool {
         self.get(place).is_some_and(|unit| unit.is_whole)
     }
@@ -119,7 +119,7 @@ impl KeptUnits {
         self.get(place).map(|unit| unit.account).unwrap_or_default()
     }
 
-    /// The ranges of text of a split that are kept, if it is fed. `split` is its index in the unit.
+    /// The kept ranges of text of a split that is fed. `split` is its index in the unit.
     pub fn ranges(&self, place: UnitPlace, split: usize) -> Vec<Range<u64>> {
         let parts = self.get(place).into_iter().flat_map(KeptUnit::parts);
         let of_split = parts.filter(|own| own.part.split_index() == Some(split));
@@ -128,7 +128,7 @@ impl KeptUnits {
 }
 
 impl KeptUnit {
-    /// Adds a part. `splits` are those of the unit.
+    /// Adds a part. `splits` are the planned splits of the unit.
     pub fn add(&mut self, splits: &[Split], part: KeptPart) {
         self.account.add(&part.account);
         if let Part::Split(number) = part.part {
@@ -143,7 +143,7 @@ impl KeptUnit {
         &self.parts
     }
 
-    /// True if the unit has the whole split with this key.
+    /// True if the split with this key is kept completely.
     pub fn has_split(&self, key: &SplitKey) -> bool {
         let split = KeyStart::of(key.as_str());
         self.is_whole || split.is_some_and(|split| self.splits.contains(&split))

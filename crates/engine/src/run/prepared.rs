@@ -153,7 +153,7 @@ impl<P: RunPlan> PreparedRun<P> {
         }
     }
 
-    /// True if a split that was committed at once is kept. If the split is fed, its ranges are kept instead.
+    /// True if a split is kept completely. Of a split that is fed, ranges are kept instead.
     fn has_split(&self, (flow, unit, split): SplitPlace) -> bool {
         let (_, planned) = self.unit((flow, unit));
         let kept = self.kept.get((flow, unit));
@@ -170,7 +170,7 @@ impl<P: RunPlan> PreparedRun<P> {
     }
 }
 
-/// The kept ledger records of a unit that have rejects.
+/// The kept ledger records of a unit that have rejects; a single one if the ledger forgets units only as a whole.
 pub fn kept_records<R: DriverRun>(run: &R, place: UnitPlace) -> Vec<KeptRecord> {
     let Some(kept) = run.kept.get(place) else {
         return Vec::new();
@@ -323,7 +323,7 @@ fn kept_names<R: DriverRun>(run: &R) -> Vec<Vec<String>> {
     names
 }
 
-/// Finds the first records of file ranges that cannot be read otherwise.
+/// Finds the first records of splits that cannot be read otherwise.
 pub fn find_first_records<R: DriverRun>(
     run: &mut R,
     options: &RunOptions<'_>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use inrush_destination::sums::ExactSum;
 
-/// The sums that a driver computes over each file range, for comparison with the sums that its database computes over
+/// The sums that a driver computes over each split, for comparison with the sums that its database computes over
 /// the same rows. The ledger keeps them together with the engine's own sums.
 pub trait DriverSums: fmt::Debug + Send + Sync {
     /// The number of sums.

@@ -7,7 +7,7 @@ use inrush_rows::column::Column;
 
 use super::driver_sums::DriverSums;
 
-/// The sums that are computed over the rows of each file range: their number, the driver's sums, and the promised sums.
+/// The sums that are computed over the rows of each split: their number, the driver's sums, and the promised sums.
 #[derive(Clone, Debug)]
 pub struct VerifyPlan {
     /// The loaded columns, in the order of the batches.

@@ -23,7 +23,7 @@ pub fn of_session(input: &Path, error: SessionError) -> SourceError {
     let fix = fix_of(&error);
     match code.as_deref() {
         // The user must change the text: it writes, cannot be a subquery, has a syntax error, names an unknown column, or
-        // is no condition.
+        // is not a condition.
         Some("0A000" | "25006" | "42601" | "42703" | "42804") => {
             unsuitable(input, error.to_string(), fix)
         }

@@ -1,5 +1,5 @@
-//! Finds the kept units of a run, and the kept parts of those that several streams fill, in the rows that the ledger has of them: one
-//! for the unit, and one for each split.
+//! Reads the kept units of a run from the rows of the ledger: one for each unit, and one for each split. A unit that several
+//! streams fill is kept in parts.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,17 @@ use inrush_rows::ids::UnitKey;
 use crate::ledger::UnitRow;
 use crate::plan::{FlowPlan, UnitPlan};
 
-/// Keeps units and their splits.
+/// Collects the kept units from the ledger's rows of units and splits.
 pub struct Keeping<'a> {
     places: BTreeMap<&'a UnitKey, (UnitPlace, &'a UnitPlan)>,
     rows: &'a BTreeMap<UnitKey, UnitRow>,
     kept: KeptUnits,
-    /// The unit of the last split, with its own splits. The ledger has the splits of a unit one after the other.
+    /// The unit of the last split that was added, with its planned splits. The ledger returns the splits of a unit one after the other.
     open: Option<(UnitPlace, PlannedSplits)>,
 }
 
 impl<'a> Keeping<'a> {
-    /// Keeps the units of these rows.
+    /// Begins with the rows of the units. Units that the plan lacks are left out.
     pub fn new(flows: &'a [FlowPlan], rows: &'a BTreeMap<UnitKey, UnitRow>) -> Keeping<'a> {
         let mut keeping = Keeping {
             places: BTreeMap::new(),
@@ -45,7 +45,7 @@ impl<'a> Keeping<'a> {
         keeping
     }
 
-    /// Keeps a split, unless its unit is not kept.
+    /// Adds a split, if its unit is kept.
     pub fn see(&mut self, split: SplitRecord) {
         let Some((place, unit)) = self.places.get(&split.unit_key) else {
             return;
@@ -78,15 +78,15 @@ impl<'a> Keeping<'a> {
         }
     }
 
-    /// All that was kept.
+    /// The kept units.
     pub fn end(self) -> KeptUnits {
         self.kept
     }
 }
 
-/// The splits of a unit, by what the ledger knows of them.
+/// The planned splits of a unit, by the keys that the ledger has of them.
 struct PlannedSplits {
-    /// The numbers of the splits that are committed at once, by their keys.
+    /// The numbers of the splits that one transaction commits, by their keys.
     whole: BTreeMap<KeyStart, usize>,
     /// The numbers of the splits that are fed, by the keys of their files.
     fed: BTreeMap<KeyStart, usize>,

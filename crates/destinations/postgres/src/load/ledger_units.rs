@@ -60,7 +60,7 @@ impl LedgerUnits {
                 };
                 let accounts = UnitAccounts {
                     units: run.kept.iter().map(of_unit).collect(),
-                    // Files are checked before the switch, and not here.
+                    // The number is only needed to check files, which is done before the switch.
                     split_count: 0,
                 };
                 LedgerUnits::new(kept, accounts)

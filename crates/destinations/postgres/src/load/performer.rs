@@ -28,7 +28,7 @@ pub struct Performer<'a> {
     transaction: Option<Transaction<'a>>,
     /// Rows that were sent.
     rows_sent: u64,
-    /// Their sums; `None` if a file range has none.
+    /// Their sums; `None` if a split has none.
     sums_sent: Option<Vec<ExactSum>>,
     measured: Option<UnitMeasure>,
     /// True if the CHECK of the keys exists.

@@ -30,7 +30,7 @@ pub struct PostgresRun {
     pub ledger: Ledger,
     /// The session of the ledger and the switch; it holds the run's lock.
     pub control: Session,
-    /// The rows in the ledger of the units that are kept, by key.
+    /// The ledger's rows of the kept units, by key.
     pub units_kept: BTreeMap<UnitKey, UnitRow>,
     /// Assigns numbers to the members that lookups add to their references.
     pub members: Arc<MemberSession>,

@@ -13,7 +13,7 @@ use crate::plan::{FlowPlan, Plan, UnitPlan};
 use crate::quote::qualified;
 use crate::{PostgresError, Session, verify};
 
-/// Compares a unit whose rows are all loaded. `sent` are the sums of all rows that were sent; `None` if a file range
+/// Compares a unit whose rows are all loaded. `sent` are the sums of all rows that were sent; `None` if a split
 /// has none.
 pub async fn check(
     session: &Session,

@@ -20,7 +20,7 @@ pub struct UnitPlan {
     pub key: UnitKey,
     /// Its staging table.
     pub staging_table: String,
-    /// The file ranges that it holds.
+    /// The splits that it holds.
     pub splits: Vec<Split>,
     /// Bytes of its files; an estimate for compressed files.
     pub bytes_count: u64,

@@ -15,7 +15,7 @@ use super::{FlowCopy, FlowPlan, Plan, UnitPlan, begin_steps, statistics};
 use crate::quote::{identifier, qualified};
 use crate::staging;
 
-/// The number of file ranges that are written to the ledger together; no more of them are kept in memory.
+/// The number of splits that are written to the ledger together; no more of them are kept in memory.
 pub const SPLITS_AT_A_TIME: usize = 1_000;
 
 /// A step of a transaction.

@@ -47,7 +47,7 @@ use crate::report::ServerReport;
 use crate::run::plan::{PlanFacts, RunPlan};
 use crate::verify::ColumnSums;
 
-/// Bytes that are kept of each file range from the plan to the report (its account, its time), in addition to its path.
+/// Bytes that are kept of each split from the plan to the report (its account, its time), in addition to its path.
 /// Measured with Parquet: 1,700, and 2,200 while the lists of many files grow.
 const FILE_BYTES: u64 = 2_300;
 

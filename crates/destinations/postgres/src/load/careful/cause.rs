@@ -123,8 +123,8 @@ fn check(facts: &RefusalFacts, place: &RefusedTable<'_>) -> (RejectCode, String)
     match (&facts.constraint, &facts.data_type) {
         (Some(name), None) if name == BOUNDS_CHECK => (
             RejectCode::OutsidePartition,
-            "its key is outside the partition that its file or range is loaded into; each must lie \
-             within one partition: cut the files by the key, split a table by it, or declare wider \
+            "its key is outside the partition that its file or range is loaded into; each file or \
+             range must lie within one partition: cut the files by the key, split a table by it, or declare wider \
              `bounds`"
                 .to_owned(),
         ),
