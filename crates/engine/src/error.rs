@@ -27,7 +27,7 @@ pub enum Error {
     Source(SourceError),
     /// One of the two sides of a comparison cannot be read.
     #[error("flow `{flow}`: its {side} cannot be read")]
-    Compared {
+    ComparedSide {
         /// The flow.
         flow: String,
         /// `source` or `target`.
@@ -289,7 +289,7 @@ impl Error {
         match self {
             Error::Package(_) | Error::Convert { .. } => ExitStatus::Usage,
             Error::Plan(error) => error.exit_status(),
-            Error::Compared { cause, .. } => cause.exit_status(),
+            Error::ComparedSide { cause, .. } => cause.exit_status(),
             Error::Source(SourceError::Unsuitable { .. }) => ExitStatus::Usage,
             Error::Driver(error) => error.exit_status(),
             Error::NotSwitched { .. } | Error::Replaced { .. } => ExitStatus::Usage,
@@ -311,7 +311,7 @@ impl Error {
         match self {
             Error::Package(_) => None,
             Error::Plan(error) => error.hint(),
-            Error::Compared { cause, .. } => cause.hint(),
+            Error::ComparedSide { cause, .. } => cause.hint(),
             Error::Source(_) => None,
             Error::Header { .. } => {
                 Some("load files with different headers in separate flows".to_owned())

@@ -20,6 +20,7 @@ use inrush_source_postgres::{Limits, Rows, Side};
 
 use crate::ConnectionDefaults;
 use crate::compare_read::{BothRead, ReadCompared};
+use crate::compared_side::{SOURCE, TARGET, of_side};
 use crate::flow_since::name_of_read;
 use crate::flow_source::{rows_of, table_name};
 use crate::flow_tables::address_of;
@@ -395,23 +396,6 @@ impl OneFlow<'_> {
             range: Some((column.clone(), since.from.clone(), below.clone())),
         };
         Ok((limits, Some(limit)))
-    }
-}
-
-/// The side from which rows were copied, in messages.
-pub const SOURCE: &str = "source";
-/// The side into which rows were copied, in messages.
-pub const TARGET: &str = "target";
-
-/// The error of a side that cannot be read. A run that was asked to stop is not such an error.
-pub fn of_side(flow: &str, side: &'static str, error: Error) -> Error {
-    match error {
-        Error::Interrupted => Error::Interrupted,
-        error => Error::Compared {
-            flow: flow.to_owned(),
-            side,
-            cause: Box::new(error),
-        },
     }
 }
 

@@ -16,7 +16,7 @@ use inrush_rows::type_name::TypeName;
 use inrush_source::Comparison;
 use inrush_system::threads::cores;
 
-use crate::compare::{SOURCE, TARGET, of_side};
+use crate::compared_side::{SOURCE, TARGET, of_side};
 
 /// A flow whose two sides are read.
 pub struct BothRead<'a> {

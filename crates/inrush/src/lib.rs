@@ -8,6 +8,7 @@
 pub mod clients;
 mod compare;
 mod compare_read;
+mod compared_side;
 mod flow_databases;
 mod flow_files;
 mod flow_since;

@@ -9,7 +9,7 @@ use inrush_engine::native::run::{KeptUnits, PreparedRun, RunFolder, holder};
 use inrush_engine::pipeline::RunOptions;
 use inrush_rows::ids::{FileKey, RunId, RunName, UnitKey};
 
-use super::kept_units::Keeping;
+use super::kept_units_builder::KeptUnitsBuilder;
 use super::member_numbers::MemberSession;
 use super::prepared::PostgresRun;
 use super::stored_ways::StoredWays;
@@ -179,12 +179,14 @@ impl<'a> Entry<'a> {
         let kept = kept.into_iter();
         let units_kept = kept.map(|unit| (unit.unit_key.clone(), unit)).collect();
         keep_shared(plan, &units_kept)?;
-        let mut keeping = Keeping::new(&plan.flows, &units_kept);
+        let mut builder = KeptUnitsBuilder::new(&plan.flows, &units_kept);
         let every = SplitChoice::default();
         ledger
-            .each_split_of(control, record.run_id, &every, |split| keeping.see(split))
+            .each_split_of(control, record.run_id, &every, |split| {
+                builder.add_split(split)
+            })
             .await?;
-        let kept = keeping.end();
+        let kept = builder.finish();
         Ok(Entered {
             record,
             units_kept,

@@ -15,7 +15,7 @@ pub mod encoder;
 mod entry;
 pub mod expected_keys;
 mod files;
-mod kept_units;
+mod kept_units_builder;
 mod ledger_coverage;
 mod ledger_units;
 mod member_numbers;

@@ -13,7 +13,7 @@ use crate::ledger::UnitRow;
 use crate::plan::{FlowPlan, UnitPlan};
 
 /// Collects the kept units from the ledger's rows of units and splits.
-pub struct Keeping<'a> {
+pub struct KeptUnitsBuilder<'a> {
     places: BTreeMap<&'a UnitKey, (UnitPlace, &'a UnitPlan)>,
     rows: &'a BTreeMap<UnitKey, UnitRow>,
     kept: KeptUnits,
@@ -21,10 +21,13 @@ pub struct Keeping<'a> {
     open: Option<(UnitPlace, PlannedSplits)>,
 }
 
-impl<'a> Keeping<'a> {
+impl<'a> KeptUnitsBuilder<'a> {
     /// Begins with the rows of the units. Units that the plan lacks are left out.
-    pub fn new(flows: &'a [FlowPlan], rows: &'a BTreeMap<UnitKey, UnitRow>) -> Keeping<'a> {
-        let mut keeping = Keeping {
+    pub fn new(
+        flows: &'a [FlowPlan],
+        rows: &'a BTreeMap<UnitKey, UnitRow>,
+    ) -> KeptUnitsBuilder<'a> {
+        let mut builder = KeptUnitsBuilder {
             places: BTreeMap::new(),
             rows,
             kept: KeptUnits::default(),
@@ -36,17 +39,17 @@ impl<'a> Keeping<'a> {
                     continue;
                 };
                 let place = (flow_at, unit_at);
-                keeping.places.insert(&unit.key, (place, unit));
-                let kept = keeping.kept.unit(place);
+                builder.places.insert(&unit.key, (place, unit));
+                let kept = builder.kept.unit(place);
                 kept.is_whole = row.finished;
                 kept.is_direct = row.straight;
             }
         }
-        keeping
+        builder
     }
 
     /// Adds a split, if its unit is kept.
-    pub fn see(&mut self, split: SplitRecord) {
+    pub fn add_split(&mut self, split: SplitRecord) {
         let Some((place, unit)) = self.places.get(&split.unit_key) else {
             return;
         };
@@ -79,7 +82,7 @@ impl<'a> Keeping<'a> {
     }
 
     /// The kept units.
-    pub fn end(self) -> KeptUnits {
+    pub fn finish(self) -> KeptUnits {
         self.kept
     }
 }
