@@ -39,7 +39,7 @@ class Text:
     rejects: list[tuple[int, int]]
 
 
-def make(first: int = 0, seed: str = "fed") -> Text:
+def make(first: int = 0, seed: str = "fed", bad_from: int = 0) -> Text:
     """Return a text that compresses only to half its size: the file is large enough to be fed."""
     numbers = random.Random(seed)  # noqa: S311
     lines = [HEADER]
@@ -47,7 +47,7 @@ def make(first: int = 0, seed: str = "fed") -> Text:
     rejects = []
     offset = len(HEADER)
     for number in range(first, first + ROWS):
-        is_bad = number % BAD_EVERY == 5
+        is_bad = number % BAD_EVERY == 5 and number >= bad_from
         # A quoted line end, which looks like the end of a record to a reader that starts in the
         # middle.
         note = numbers.randbytes(1_000).hex()
@@ -209,6 +209,19 @@ def test_killed_again_and_again(fed: Fed, made: Text) -> None:
     else:
         died = fed.run(3)
     fed.assert_done(died, made)
+
+
+@pytest.mark.clause("D-22", "D-24", "D-36")
+def test_rejects_of_a_last_range_are_kept(place: Place, inrush: Inrush) -> None:
+    """A transaction of several ranges has one file of rejects, whichever range they are from."""
+    made = make(bad_from=ROWS - 800)
+    assert len(made.rejects) == 1
+    inrush.write("large.csv.gz", gzip.compress(made.text.encode(), 1))
+    fed = Fed(place, inrush)
+    fed.killed_at("before_switch", 2)
+    outcome = fed.run(3)
+    fed.assert_done(outcome, made)
+    assert rows_sent(outcome) == 0, outcome.said
 
 
 @pytest.mark.clause("D-12", "D-19", "D-36")

@@ -182,7 +182,7 @@ def test_members_of_a_reference_on_disk(inrush: Inrush, newest_database: Databas
     assert died.status == -signal.SIGKILL, died.said
     added = len({customer for _, customer in rows if customer > 30_000})
     assert added > 500
-    inrush("run", path).expect(CLEAN, f"{added} members were added to")
+    inrush("run", path).expect(CLEAN, f"{added:,} members were added to")
     assert newest_database.rows(
         "SELECT l.id, c.no FROM loaded l JOIN customers c USING (customer_key) ORDER BY 1"
     ) == sorted(rows)
@@ -211,7 +211,7 @@ def test_the_first_members_of_an_empty_reference(inrush: Inrush, newest_database
     rows = write_rows(inrush, 1, 50_000, 40_000)
     text = flow("loaded", "rows.*.csv", columns=COLUMNS, mode="append") + adding()
     path = inrush.write("package.toml", package(newest_database.url, text))
-    inrush("run", path).expect(CLEAN, "40000 members were added")
+    inrush("run", path).expect(CLEAN, "40,000 members were added")
     found = newest_database.rows(
         "SELECT l.id, c.no FROM loaded l JOIN customers c USING (customer_key) ORDER BY 1"
     )

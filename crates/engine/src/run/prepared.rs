@@ -187,20 +187,21 @@ pub fn kept_records<R: DriverRun>(run: &R, place: UnitPlace) -> Vec<KeptRecord> 
         [] => vec![(Part::Whole, kept.account)],
         parts => parts.iter().map(|own| (own.part, own.account)).collect(),
     };
-    let with_rejects = parts.into_iter().filter(|(_, own)| own.rows_rejected > 0);
-    let records = with_rejects.map(|(part, account)| record(part, account));
+    let parts = parts.into_iter();
+    let records = parts.map(|(part, account)| record(part, account));
+    let has_rejects = |record: &KeptRecord| record.rows_rejected > 0;
     match run.forgets_whole_units() {
-        false => records.collect(),
+        false => records.filter(has_rejects).collect(),
         true => {
+            // The file of a transaction of several ranges has the name of the first range, whichever range the rejects are in.
             let all = records.reduce(|mut all, next| {
                 all.rows_rejected += next.rows_rejected;
                 all.reject_files.extend(next.reject_files);
                 all
             });
             let key = unit.key().clone();
-            all.map(|all| KeptRecord { key, ..all })
-                .into_iter()
-                .collect()
+            let all = all.map(|all| KeptRecord { key, ..all });
+            all.filter(has_rejects).into_iter().collect()
         }
     }
 }
