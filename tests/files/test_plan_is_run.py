@@ -39,7 +39,7 @@ def sections(output: str) -> dict[str, list[str]]:
     for line in output.splitlines():
         if line == "Begin of the run":
             section = "begin"
-        elif line.startswith("  -- for each "):
+        elif line.startswith(("  -- for each ", "  -- in one transaction")):
             section = "unit"
         elif line == "Publish":
             section = "publish"
