@@ -43,10 +43,9 @@ impl Part {
         let Some(numbers) = identity::part_of(record_key) else {
             return Some(Part::Whole);
         };
-        let (split, text_start) = match (split_count, numbers.split_once(identity::PART_MARK)) {
-            (1, None) => (1, Some(numbers)),
-            (_, None) => (numbers.parse().ok()?, None),
-            (_, Some((split, start))) => (split.parse().ok()?, Some(start)),
+        let (split, text_start) = match (split_count, numbers) {
+            (1, (start, None)) => (1, Some(start)),
+            (_, (split, start)) => (split.parse().ok()?, start),
         };
         if !(1..=split_count).contains(&split) {
             return None;

@@ -29,7 +29,6 @@ pub struct KeptUnit {
 }
 
 /// A part of a unit that several streams fill.
-#[derive(Clone)]
 pub struct KeptPart {
     /// Which part it is.
     pub part: Part,

@@ -19,7 +19,7 @@ pub const VERSION: u32 = 2;
 
 /// The separator in the key of a record between the unit's key and the part of the unit. A unit's key is a digest and a
 /// version.
-pub const PART_MARK: char = '-';
+const PART_MARK: char = '-';
 
 /// A digest of several texts. The end of each text is part of the digest, so texts cannot run into each other.
 pub fn digest<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
@@ -112,10 +112,14 @@ pub fn range_key(key: &UnitKey, text_start: u64) -> UnitKey {
     UnitKey::new(format!("{key}{PART_MARK}{text_start}"))
 }
 
-/// The end of a record's key that names a part of the unit; `None` for a record of the whole unit.
-pub fn part_of(record_key: &UnitKey) -> Option<&str> {
+/// The one or two numbers at the end of a record's key, as texts, which name a part of the unit; `None` for a record of the
+/// whole unit.
+pub fn part_of(record_key: &UnitKey) -> Option<(&str, Option<&str>)> {
     let (_, part) = record_key.as_str().split_once(PART_MARK)?;
-    Some(part)
+    Some(match part.split_once(PART_MARK) {
+        Some((first, second)) => (first, Some(second)),
+        None => (part, None),
+    })
 }
 
 /// The key of the unit from the key of a ledger's record, which is the unit's key, a [`part_key`] or a [`range_key`].
@@ -222,7 +226,7 @@ mod tests {
         );
         assert_eq!(
             (part_of(&unit), part_of(&second_range)),
-            (None, Some("2-4194304"))
+            (None, Some(("2", Some("4194304"))))
         );
         // The records of a unit follow each other in the order of their keys.
         let next = UnitKey::new(format!("{}.2", "f".repeat(64)));
