@@ -197,6 +197,8 @@ def test_a_clock_that_jumps(database: Database, inrush: Inrush) -> None:
         gate.enter_context(closed_gate(database))
         with inrush.start(*words, "--to", database.url, environment=environment) as running:
             pauses.wait_until_held(database)
+            # The watcher has noted the time by then.
+            pauses.wait_for_statements(database, METER, 10, running)
             jumped.touch()
             pauses.wait_for_statements(database, METER, 10, running)
             gate.close()
