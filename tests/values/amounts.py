@@ -146,7 +146,7 @@ def _integer(parts: Written, column: Column) -> Meaning:
         return nothing("the type keeps no fraction")
     limit = 2 ** INTEGERS[column.kind]
     if not -limit <= value < limit:
-        return nothing("it is past the ends of the type")
+        return nothing("it is outside the range of the type")
     is_whole = not parts.has_point and not parts.has_exponent
     return must(int(value)) if is_whole and parts.plain else may(int(value))
 
@@ -155,7 +155,7 @@ def _numeric(parts: Written, column: Column) -> Meaning:
     if not column.sizes:
         whole = abs(parts.value.numerator) // parts.value.denominator
         if whole >= 10**NUMERIC_WHOLE_DIGITS or parts.scale > NUMERIC_SCALE_MAX:
-            return nothing("it is past the ends of the type")
+            return nothing("it is outside the range of the type")
         found = (parts.value, parts.scale)
         return must(found) if parts.plain and not parts.has_exponent else may(found)
     precision, scale = column.sizes
@@ -226,7 +226,7 @@ def _float(parts: Written, column: Column) -> Meaning:
     except OverflowError:
         value = float("inf")
     if value in (float("inf"), float("-inf")):
-        return nothing("it is past the ends of the type")
+        return nothing("it is outside the range of the type")
     if value == 0 and parts.value != 0:
         return nothing("it is too small for the type")
     if value == 0 and parts.negative:
@@ -272,6 +272,6 @@ def money(text: str, column: Column) -> Meaning:
     if bracket or "-" in (sign, inner):
         cents = -cents
     if not -(2**63) <= cents < 2**63:
-        return nothing("it is past the ends of the type")
+        return nothing("it is outside the range of the type")
     is_plain = re.fullmatch(r"-?[1-9][0-9]*(\.[0-9]{2})?", text) and abs(cents) < 10**15
     return must(cents) if is_plain and not dollar else may(cents)

@@ -234,7 +234,7 @@ def interval(text: str, column: Column) -> Meaning:
     if column.sizes and time % 10 ** (6 - column.sizes[0]):
         return nothing("the type keeps fewer digits of a second")
     if abs(months) >= 2**31 or abs(days) >= 2**31 or abs(time) >= 2**63:
-        return nothing("it is past the ends of the type")
+        return nothing("it is outside the range of the type")
     is_plain = special is None and re.fullmatch(
         r"(-?[1-9][0-9]{0,5} (years?|mons|days))?( ?-?[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?)?",
         text,

@@ -76,7 +76,7 @@ def _date(moment: Moment) -> Meaning:
     if moment.offset is not None or moment.clock != 0:
         return nothing("a date keeps no time of day")
     if not FIRST_DAY <= moment.day <= LAST_DATE:
-        return nothing("it is past the ends of the type")
+        return nothing("it is outside the range of the type")
     return _said(moment.day, moment.plain and not moment.has_clock)
 
 
@@ -132,7 +132,7 @@ def _timestamp(moment: Moment, column: Column) -> Meaning:
             return nothing("the zone has this time twice, or never")
         value -= offset * 1_000_000
     if not FIRST_TIMESTAMP <= value < PAST_TIMESTAMPS:
-        return nothing("it is past the ends of the type")
+        return nothing("it is outside the range of the type")
     return _said(value, plain)
 
 

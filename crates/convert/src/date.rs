@@ -124,7 +124,7 @@ impl CivilDate {
         let days = self.calendar_days(era)?;
         if !(DAYS_MIN..=DAYS_MAX).contains(&days) {
             return Err(ValueError::out_of_range(
-                "past the ends of date (4714-11-24 BC to 5874897-12-31)",
+                "outside the range of date (4714-11-24 BC to 5874897-12-31)",
             ));
         }
         Ok(days)

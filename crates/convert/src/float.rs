@@ -86,7 +86,7 @@ impl<N: Native> Kernel for Float<N> {
         };
         if is_lost {
             return Err(ValueError::out_of_range(format!(
-                "past the ends of {}",
+                "outside the range of {}",
                 N::RANGE
             )));
         }

@@ -74,7 +74,7 @@ impl<N: Native> Kernel for Integer<N> {
                 }
             })
             .and_then(|value| N::try_from(value).ok())
-            .ok_or_else(|| ValueError::out_of_range(format!("past the ends of {}", N::RANGE)))
+            .ok_or_else(|| ValueError::out_of_range(format!("outside the range of {}", N::RANGE)))
     }
 }
 

@@ -100,7 +100,7 @@ impl Kernel for Interval {
         let value = interval_text::parse(text, self.fields)?.value()?;
         if self.has_infinity && value.is_infinite() {
             return Err(ValueError::out_of_range(
-                "past the ends of interval: from version 17 on, PostgreSQL stores infinity as this \
+                "outside the range of interval: from version 17 on, PostgreSQL stores infinity as this \
                  interval; if you mean infinity, write infinity or -infinity",
             ));
         }

@@ -401,7 +401,7 @@ fn whole(digits: &[u8]) -> Result<Option<i128>, ValueError> {
     let significant = digits.iter().position(|digit| *digit != b'0');
     let significant = significant.map_or(&digits[..0], |first| &digits[first..]);
     if significant.len() > WHOLE_DIGITS_MAX {
-        return Err(ValueError::out_of_range("past the ends of interval"));
+        return Err(ValueError::out_of_range("outside the range of interval"));
     }
     Ok((!digits.is_empty()).then(|| number(significant).map_or(0, i128::from)))
 }

@@ -105,7 +105,7 @@ impl Sum {
     /// The interval, if the sum fits.
     pub fn value(&self) -> Result<IntervalValue, ValueError> {
         let past = |what: &str| {
-            ValueError::out_of_range(format!("past the ends of interval: too many {what}"))
+            ValueError::out_of_range(format!("outside the range of interval: too many {what}"))
         };
         Ok(IntervalValue {
             months: i32::try_from(self.months).map_err(|_| past("years or months"))?,

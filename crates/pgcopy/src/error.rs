@@ -73,7 +73,7 @@ pub enum EncodeError {
     },
     /// A date, time or timestamp is outside the range of PostgreSQL's type.
     #[error(
-        "column \"{column}\", row {row} of the batch: {value} {unit} lie past the ends of \
+        "column \"{column}\", row {row} of the batch: {value} {unit} are outside the range of \
          {type_name} ({range})"
     )]
     OutOfRange {

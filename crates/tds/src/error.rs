@@ -159,7 +159,7 @@ pub enum ValueFault {
     Null,
     /// A number, date or time outside the range of the type.
     #[error(
-        "{value} lies past the ends of {type_name} ({range}){}",
+        "{value} is outside the range of {type_name} ({range}){}",
         wider(type_name)
     )]
     OutOfRange {

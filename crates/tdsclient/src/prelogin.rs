@@ -81,7 +81,7 @@ pub(crate) fn answer(payload: &[u8]) -> Result<PreloginAnswer, String> {
         let length = usize::from(u16::from_be_bytes([head[2], head[3]]));
         let value = payload
             .get(start..start + length)
-            .ok_or_else(|| format!("option {token} of its PRELOGIN lies past the end"))?;
+            .ok_or_else(|| format!("option {token} of its PRELOGIN is outside the message"))?;
         match (token, value) {
             (option::VERSION, [major, minor, high, low, ..]) => {
                 version = Some((*major, *minor, u16::from_be_bytes([*high, *low])));

@@ -394,7 +394,7 @@ refused! {
         |c| c.policies.default = default_of("x", DefaultFor::Null)
         => "default \"x\" does not fit", "not a whole number";
     default_out_of_range: ColumnType::Int16,
-        |c| c.policies.default = default_of("70000", DefaultFor::Null) => "past the ends of smallint";
+        |c| c.policies.default = default_of("70000", DefaultFor::Null) => "outside the range of smallint";
     default_too_long: text(2), |c| c.policies.default = default_of("abc", DefaultFor::Null)
         => "3 characters";
     default_in_another_form: MONEY,

@@ -72,7 +72,7 @@ fn date(word: [u8; 4]) -> Result<i32, Misfit> {
     let since_1970 = days.checked_add(POSTGRES_EPOCH_DAYS);
     since_1970
         .filter(|days| (DATE_DAYS_MIN..=DATE_DAYS_MAX).contains(days))
-        .ok_or_else(|| format!("{days} days since 2000-01-01 lie past the ends of date"))
+        .ok_or_else(|| format!("{days} days since 2000-01-01 are outside the range of date"))
 }
 
 fn time(word: [u8; 8]) -> Result<i64, Misfit> {
@@ -90,7 +90,7 @@ fn moment(word: [u8; 8]) -> Result<i64, Misfit> {
     match is_infinite || range.contains(&microseconds) {
         true => Ok(timestamp::from_postgres(microseconds)),
         false => Err(format!(
-            "{microseconds} microseconds since 2000-01-01 lie past the ends of timestamp"
+            "{microseconds} microseconds since 2000-01-01 are outside the range of timestamp"
         )),
     }
 }

@@ -185,7 +185,7 @@ mod tests {
         first_date: |out| append_date(DATE_DAYS_MIN, out) => "4714-11-24 BC";
         last_date: |out| append_date(DATE_DAYS_MAX, out) => "5874897-12-31";
         no_date_before: |out| append_date(DATE_DAYS_MIN - 1, out) =>
-            "column \"c\", row 3 of the batch: -2440589 days since 1970-01-01 lie past the ends \
+            "column \"c\", row 3 of the batch: -2440589 days since 1970-01-01 are outside the range \
              of date (4714-11-24 BC to 5874897-12-31)";
         infinite_date: |out| append_date(i32::MAX, out) => "infinity";
         minus_infinite_date: |out| append_date(i32::MIN, out) => "-infinity";
@@ -194,7 +194,7 @@ mod tests {
         end_of_day: |out| append_time(86_400_000_000, out) => "24:00:00";
         last_microsecond: |out| append_time(86_399_999_999, out) => "23:59:59.999999";
         no_negative_time: |out| append_time(-1, out) =>
-            "column \"c\", row 3 of the batch: -1 microseconds since midnight lie past the ends \
+            "column \"c\", row 3 of the batch: -1 microseconds since midnight are outside the range \
              of time (00:00:00 to 24:00:00)";
 
         noon_in_vienna: |out| append_time_tz(&time_tz(43_200_000_000, -3_600), out) => "12:00:00+01:00:00";
@@ -214,7 +214,7 @@ mod tests {
             "294276-12-31 23:59:59.999999+00";
         no_timestamp_behind: |out| append_timestamp(timestamp::MAX + 1, "", out) =>
             "column \"c\", row 3 of the batch: -9222426057709551616 microseconds since 1970-01-01 \
-             lie past the ends of timestamp \
+             are outside the range of timestamp \
              (4714-11-24 00:00:00 BC to 294276-12-31 23:59:59.999999)";
         infinite_timestamp: |out| append_timestamp(timestamp::INFINITY, "+00", out) => "infinity";
         minus_infinite_timestamp: |out| append_timestamp(timestamp::MINUS_INFINITY, "", out) =>

@@ -236,8 +236,8 @@ refused! {
     a_boolean_of_two: Bool, [2] => "0 or 1";
     an_integer_of_three_bytes: Int4, [0, 0, 1] => "3 bytes";
     a_time_past_the_day: Time, 86_400_000_001_i64.to_be_bytes() => "no time of day";
-    a_date_past_the_end: Date, i32::MAX.wrapping_sub(1).to_be_bytes() => "past the ends";
-    a_timestamp_past_the_end: Timestamp, (i64::MAX - 1).to_be_bytes() => "past the ends";
+    a_date_past_the_end: Date, i32::MAX.wrapping_sub(1).to_be_bytes() => "outside the range";
+    a_timestamp_past_the_end: Timestamp, (i64::MAX - 1).to_be_bytes() => "outside the range";
     a_number_of_other_groups: Numeric, [0, 3, 0, 0, 0, 0, 0, 0, 0, 1] => "3 groups";
     a_group_above_9999: Numeric, [0, 1, 0, 0, 0, 0, 0, 0, 0x27, 0x10] => "above 9999";
     a_number_with_hidden_digits: Numeric, [0, 2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 5] => "more digits";

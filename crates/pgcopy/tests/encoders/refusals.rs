@@ -204,9 +204,9 @@ macro_rules! out_of_range {
 out_of_range! {
     dates: Date, Date32Array, 0,
         [i32::MIN + 1, DATE_DAYS_MIN - 1, DATE_DAYS_MAX + 1, i32::MAX - 1]
-        => "days since 1970-01-01 lie past the ends of date (4714-11-24 BC to 5874897-12-31)";
+        => "days since 1970-01-01 are outside the range of date (4714-11-24 BC to 5874897-12-31)";
     times: Time, Time64MicrosecondArray, 0, [i64::MIN, -1, 86_400_000_001, i64::MAX]
-        => "microseconds since midnight lie past the ends of time (00:00:00 to 24:00:00)";
+        => "microseconds since midnight are outside the range of time (00:00:00 to 24:00:00)";
     timestamps: Timestamp, TimestampMicrosecondArray, 0,
         [
             timestamp::MAX + 1,
@@ -214,7 +214,7 @@ out_of_range! {
             timestamp::MINUS_INFINITY + 1,
             timestamp::MIN - 1,
         ]
-        => "microseconds since 1970-01-01 lie past the ends of timestamp \
+        => "microseconds since 1970-01-01 are outside the range of timestamp \
             (4714-11-24 00:00:00 BC to 294276-12-31 23:59:59.999999)";
 }
 

@@ -52,7 +52,10 @@ impl Column<'_> {
             Values::Float(values, _) => not_finite(values[row]),
             Values::Decimal(values, precision) => precision.is_past(values[row]).then(|| {
                 self.out_of_range(
-                    format!("{} digits", values[row].unsigned_abs().to_string().len()),
+                    format!(
+                        "a number with {} digits",
+                        values[row].unsigned_abs().to_string().len()
+                    ),
                     &format!("{} digits", precision.magnitude_max.to_string().len()),
                 )
             }),

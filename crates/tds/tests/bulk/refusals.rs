@@ -84,12 +84,12 @@ fn values_that_do_not_fit() {
         (
             vec![0x26, 1],
             Arc::new(Int16Array::from(vec![0, 256, 255])),
-            "256 lies past the ends of tinyint (0 to 255); use smallint",
+            "256 is outside the range of tinyint (0 to 255); use smallint",
         ),
         (
             vec![0x26, 1],
             Arc::new(Int16Array::from(vec![0, -1, 255])),
-            "-1 lies past the ends of tinyint (0 to 255); use smallint",
+            "-1 is outside the range of tinyint (0 to 255); use smallint",
         ),
         (
             vec![0x6d, 4],
@@ -104,12 +104,12 @@ fn values_that_do_not_fit() {
         (
             vec![0x6a, 5, 9, 2],
             decimals([999_999_999, 1_000_000_000, -999_999_999], 2),
-            "10 digits lies past the ends of decimal(9,2) (9 digits)",
+            "a number with 10 digits is outside the range of decimal(9,2) (9 digits)",
         ),
         (
             vec![0x6c, 17, 38, 0],
             decimals([10i128.pow(38) - 1, i128::MIN, 0], 0),
-            "39 digits lies past the ends of numeric(38,0) (38 digits)",
+            "a number with 39 digits is outside the range of numeric(38,0) (38 digits)",
         ),
         (
             vec![0x6e, 8],
@@ -117,7 +117,7 @@ fn values_that_do_not_fit() {
                 [i64::MAX.into(), i128::from(i64::MAX) + 1, i64::MIN.into()],
                 4,
             ),
-            "922337203685477.5808 lies past the ends of money (-922337203685477.5808 to 922337203685477.5807)",
+            "922337203685477.5808 is outside the range of money (-922337203685477.5808 to 922337203685477.5807)",
         ),
         (
             vec![0x6e, 4],
@@ -125,22 +125,22 @@ fn values_that_do_not_fit() {
                 [i32::MAX.into(), i128::from(i32::MIN) - 1, i32::MIN.into()],
                 4,
             ),
-            "-214748.3649 lies past the ends of smallmoney (-214748.3648 to 214748.3647); use money",
+            "-214748.3649 is outside the range of smallmoney (-214748.3648 to 214748.3647); use money",
         ),
         (
             vec![0x28],
             Arc::new(Date32Array::from(vec![-719_162, -719_163, 2_932_896])),
-            "0001-12-31 BC lies past the ends of date (0001-01-01 to 9999-12-31)",
+            "0001-12-31 BC is outside the range of date (0001-01-01 to 9999-12-31)",
         ),
         (
             vec![0x28],
             Arc::new(Date32Array::from(vec![0, i32::MAX, 0])),
-            "infinity lies past the ends of date (0001-01-01 to 9999-12-31)",
+            "infinity is outside the range of date (0001-01-01 to 9999-12-31)",
         ),
         (
             vec![0x29, 7],
             Arc::new(Time64MicrosecondArray::from(vec![0, DAY, DAY - 1])),
-            "24:00:00 lies past the ends of time(7) (00:00:00 to less than 24:00:00)",
+            "24:00:00 is outside the range of time(7) (00:00:00 to less than 24:00:00)",
         ),
         (
             vec![0x29, 3],
@@ -155,17 +155,17 @@ fn values_that_do_not_fit() {
         (
             vec![0x2a, 7],
             timestamps(timestamp::INFINITY),
-            "infinity lies past the ends of datetime2(7) (0001-01-01 to 9999-12-31)",
+            "infinity is outside the range of datetime2(7) (0001-01-01 to 9999-12-31)",
         ),
         (
             vec![0x2a, 7],
             timestamps(2_932_897 * DAY),
-            "10000-01-01 00:00:00 lies past the ends of datetime2(7) (0001-01-01 to 9999-12-31)",
+            "10000-01-01 00:00:00 is outside the range of datetime2(7) (0001-01-01 to 9999-12-31)",
         ),
         (
             vec![0x6f, 8],
             timestamps((-53_690 - 25_567) * DAY - 1),
-            "1752-12-31 23:59:59.999999 lies past the ends of datetime (1753-01-01 to 9999-12-31 23:59:59.997); use datetime2(6)",
+            "1752-12-31 23:59:59.999999 is outside the range of datetime (1753-01-01 to 9999-12-31 23:59:59.997); use datetime2(6)",
         ),
         (
             vec![0x6f, 8],
@@ -181,7 +181,7 @@ fn values_that_do_not_fit() {
         (
             vec![0x6f, 4],
             timestamps((65_536 - 25_567) * DAY),
-            "2079-06-07 00:00:00 lies past the ends of smalldatetime (1900-01-01 to 2079-06-06 23:59); use datetime2(6)",
+            "2079-06-07 00:00:00 is outside the range of smalldatetime (1900-01-01 to 2079-06-06 23:59); use datetime2(6)",
         ),
         (
             text_type(0xa7, 3, UTF8),
