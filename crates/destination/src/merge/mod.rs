@@ -63,7 +63,7 @@ pub trait MergeDialect {
         )
     }
 
-    /// The statements that run an INSERT into the target.
+    /// The statements that a session runs for an INSERT into the target, as a plan prints them.
     fn insert(&self, insert: String) -> Vec<String> {
         vec![insert]
     }
@@ -129,6 +129,11 @@ pub trait MergeSession {
 
     /// Runs a statement that changes the target. If a constraint refuses rows, the error says so.
     fn change(&mut self, doing: &str, sql: &str) -> Result<()>;
+
+    /// Like [`change`](Self::change), for the INSERT into the target.
+    fn insert(&mut self, doing: &str, sql: String) -> Result<()> {
+        self.change(doing, &sql)
+    }
 }
 
 /// A merge into a target. `s` is a staged row, `t` the row of the target that it is compared with.
@@ -184,9 +189,10 @@ impl<'a> Merge<'a> {
             self.refuse_overlap(session, &doing, versions, start)?;
         }
         let before = self.count_target(session, &doing)?;
-        for statement in self.changes(&moment) {
-            session.change(&doing, &statement)?;
+        for update in self.updates(&moment) {
+            session.change(&doing, &update)?;
         }
+        session.insert(&doing, self.add(&moment))?;
         let after = self.count_target(session, &doing)?;
         let expected = before.map(|before| before + new + changed);
         if after != expected {
@@ -226,7 +232,8 @@ impl<'a> Merge<'a> {
             .into_iter()
             .chain(overlap)
             .chain(count_target.clone())
-            .chain(self.changes(&moment))
+            .chain(self.updates(&moment))
+            .chain(self.dialect.insert(self.add(&moment)))
             .chain(count_target)
             .chain([self.count_unlike()])
             .map(|sql| match sql.contains(START) {

@@ -6,14 +6,11 @@ use super::{Merge, MergeUpdate, names};
 use crate::target::VersionColumns;
 
 impl<'a> Merge<'a> {
-    /// The statements that change the target, in their order.
-    pub(super) fn changes(&self, moment: &str) -> Vec<String> {
+    /// The statements that change rows of the target, in their order. [`add`](Self::add) follows them.
+    pub(super) fn updates(&self, moment: &str) -> Vec<String> {
         let versions = self.merge.versions.as_ref();
         let end = versions.map(|versions| self.end(versions, moment));
-        end.into_iter()
-            .chain(self.overwrite())
-            .chain(self.dialect.insert(self.add(moment)))
-            .collect()
+        end.into_iter().chain(self.overwrite()).collect()
     }
 
     fn target(&self) -> &str {
@@ -233,7 +230,7 @@ impl<'a> Merge<'a> {
     }
 
     /// Adds the rows whose key the target does not have now.
-    fn add(&self, moment: &str) -> String {
+    pub(super) fn add(&self, moment: &str) -> String {
         let columns: Vec<&str> = self
             .plan
             .columns
@@ -312,7 +309,10 @@ mod tests {
 
     fn changes(plan: &TargetPlan) -> Vec<String> {
         let merge = Merge::new(&Standard, plan, "staged");
-        merge.changes(&merge.moment(&merge.text_of(1_000_000)))
+        let moment = merge.moment(&merge.text_of(1_000_000));
+        let mut changes = merge.updates(&moment);
+        changes.push(merge.add(&moment));
+        changes
     }
 
     #[test]

@@ -5,8 +5,6 @@ use std::sync::Arc;
 use inrush_destination::{CancelRun, Error, Result};
 use inrush_tdsclient::{Answer, Interrupt, Session, SessionError, SessionFacts, SessionOptions};
 
-use crate::sql;
-
 /// The longest wait for a lock while a package is planned, or for facts that a run can do without. Another session
 /// may hold a lock on the table for hours.
 pub const POLITE_LOCK_MILLISECONDS: u32 = 5_000;
@@ -87,8 +85,6 @@ pub struct SqlSession {
     session: Session,
     /// The index of the target that the statements fill; see [`filling`](Self::filling).
     filled: Option<usize>,
-    /// The table for which IDENTITY_INSERT is ON.
-    identity_insert: Option<String>,
 }
 
 impl SqlSession {
@@ -103,7 +99,6 @@ impl SqlSession {
         let mut session = SqlSession {
             session,
             filled: None,
-            identity_insert: None,
         };
         session.run("cannot set up a session", &settings(purpose))?;
         Ok(session)
@@ -117,14 +112,10 @@ impl SqlSession {
     /// Runs a batch.
     pub fn run(&mut self, doing: &str, statement: &str) -> Result<Answer> {
         let answer = self.session.run(statement);
-        let answer = answer.map_err(|error| match self.filled {
+        answer.map_err(|error| match self.filled {
             Some(target) => refused_filling(target, doing, error),
             None => refused(doing, error),
-        })?;
-        if let Some((table, is_on)) = sql::identity_insert_in(statement) {
-            self.identity_insert = is_on.then(|| table.to_owned());
-        }
-        Ok(answer)
+        })
     }
 
     /// Does work that fills the target with this index, or its staging table. If a constraint refuses rows, the error is
@@ -203,18 +194,8 @@ impl SqlSession {
             Err(error) => {
                 // The first error is reported; a connection that cannot roll back is closed.
                 let _ = self.roll_back();
-                self.end_identity_insert();
                 Err(error)
             }
-        }
-    }
-
-    /// Turns IDENTITY_INSERT off if a statement failed while it was ON. A rollback leaves settings as they are, and a session may
-    /// have it ON for one table only (error 8107).
-    fn end_identity_insert(&mut self) {
-        if let Some(table) = self.identity_insert.take() {
-            // This fails if the session was lost, or the table is gone: then nothing is left to turn off.
-            let _ = self.session.run(&sql::identity_insert(&table, false));
         }
     }
 

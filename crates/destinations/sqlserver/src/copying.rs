@@ -1,4 +1,4 @@
-//! The statements that copy staged rows into a target.
+//! The statement that copies staged rows into a target.
 
 use std::fmt::Display;
 
@@ -6,37 +6,24 @@ use inrush_destination::Result;
 
 use crate::catalog;
 use crate::connection::SqlSession;
+use crate::insert::Insert;
 use crate::partitions::Partitioning;
-use crate::sql;
 use crate::staging::Staging;
 
-/// A step that copies staged rows into a target.
-pub enum CopyStep {
-    /// A statement that turns IDENTITY_INSERT on or off.
-    Set(String),
-    /// The statement that copies, whose count is compared.
-    Insert(String),
-}
-
-/// The steps that copy the staged rows with this condition.
-pub fn steps(
-    session: &mut SqlSession,
-    staging: &Staging,
-    condition: &str,
-) -> Result<Vec<CopyStep>> {
+/// The statement that copies the staged rows with this condition.
+pub fn insert(session: &mut SqlSession, staging: &Staging, condition: &str) -> Result<Insert> {
     let target = &staging.plan.name.sql;
     let names = staging.column_names();
-    let insert = CopyStep::Insert(format!(
+    let sql = format!(
         "INSERT INTO {target} WITH (TABLOCK) ({names}) SELECT {names} FROM {}{condition}",
         staging.sql
-    ));
+    );
     let identity = catalog::identity(session, target)?;
     let is_filled = |identity: String| staging.filled().any(|filled| filled == identity);
-    if !identity.is_some_and(is_filled) {
-        return Ok(vec![insert]);
-    }
-    let set = |is_on| CopyStep::Set(sql::identity_insert(target, is_on));
-    Ok(vec![set(true), insert, set(false)])
+    Ok(Insert {
+        sql,
+        identity_of: identity.is_some_and(is_filled).then(|| target.clone()),
+    })
 }
 
 /// The condition for the staged rows of a partition of the target.

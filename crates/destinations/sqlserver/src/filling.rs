@@ -9,7 +9,7 @@ use inrush_rows::plural::counted;
 use crate::catalog;
 use crate::changes::{ChangedPartitions, TargetChange};
 use crate::connection::SqlSession;
-use crate::copying::{self, CopyStep};
+use crate::copying;
 use crate::emptying;
 use crate::merge::{self, SqlMerge};
 use crate::moved_rows::{self, MovedRows};
@@ -385,16 +385,8 @@ impl<'a> Filling<'a> {
         self.filled.has_copied = true;
         let session = &mut *self.session;
         let doing = format!("cannot add the rows to {}", target.sql);
-        let mut added = None;
-        for step in copying::steps(session, staging, condition)? {
-            match step {
-                CopyStep::Set(statement) => {
-                    session.run(&doing, &statement)?;
-                }
-                CopyStep::Insert(statement) => added = session.run(&doing, &statement)?.count(),
-            }
-        }
-        match added {
+        let insert = copying::insert(session, staging, condition)?;
+        match insert.run(session, &doing)?.count() {
             Some(added) if added != rows => Err(Error::Refused {
                 doing,
                 message: format!("{rows} rows are staged, but {added} were added"),

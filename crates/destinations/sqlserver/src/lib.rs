@@ -42,6 +42,7 @@ mod emptying;
 mod filling;
 mod hazards;
 mod indexes;
+mod insert;
 mod last_before;
 mod ledger;
 mod lock;

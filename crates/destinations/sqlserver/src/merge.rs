@@ -18,6 +18,7 @@ use inrush_rows::column_type::ColumnType;
 use crate::catalog;
 use crate::connection::SqlSession;
 use crate::indexes::Index;
+use crate::insert::Insert;
 use crate::run::SqlRun;
 use crate::shape::TableShape;
 use crate::sql;
@@ -75,12 +76,7 @@ impl MergeDialect for Dialect<'_> {
     }
 
     fn insert(&self, insert: String) -> Vec<String> {
-        let target = &self.plan.name.sql;
-        let set = |is_on| sql::identity_insert(target, is_on);
-        match self.fills_identity {
-            true => vec![set(true), insert, set(false)],
-            false => vec![insert],
-        }
+        self.of_insert(insert).statements()
     }
 
     fn first(&self, select: &str) -> String {
@@ -116,6 +112,17 @@ impl MergeDialect for Dialect<'_> {
     }
 }
 
+impl Dialect<'_> {
+    /// The INSERT with this text.
+    fn of_insert(&self, sql: String) -> Insert {
+        let target = &self.plan.name.sql;
+        Insert {
+            sql,
+            identity_of: self.fills_identity.then(|| target.clone()),
+        }
+    }
+}
+
 /// True if values of a type are compared by their bytes.
 fn is_of_bytes(type_name: &str) -> bool {
     let word: String = type_name
@@ -140,6 +147,7 @@ pub fn lock_statement(plan: &TargetPlan) -> String {
 struct Session<'a> {
     run: &'a SqlRun,
     session: &'a mut SqlSession,
+    dialect: &'a Dialect<'a>,
 }
 
 impl MergeSession for Session<'_> {
@@ -150,6 +158,12 @@ impl MergeSession for Session<'_> {
     fn change(&mut self, doing: &str, sql: &str) -> Result<()> {
         self.run.refuse_interrupted()?;
         self.session.run(doing, sql).map(drop)
+    }
+
+    fn insert(&mut self, doing: &str, sql: String) -> Result<()> {
+        self.run.refuse_interrupted()?;
+        let insert = self.dialect.of_insert(sql);
+        insert.run(self.session, doing).map(drop)
     }
 }
 
@@ -179,7 +193,11 @@ impl<'a> SqlMerge<'a> {
         (place, staged): (usize, u64),
     ) -> Result<MergedRows> {
         let started_at = run.record.started_at_microseconds;
-        let mut session = Session { run, session };
+        let mut session = Session {
+            run,
+            session,
+            dialect: &self.dialect,
+        };
         self.merge()
             .perform(&mut session, (place, staged), started_at)
     }

@@ -11,6 +11,7 @@ use inrush_rows::plural::counted;
 
 use crate::catalog;
 use crate::connection::SqlSession;
+use crate::insert::Insert;
 use crate::options::Options;
 use crate::partitions::Partitioning;
 use crate::shape::TableShape;
@@ -112,19 +113,14 @@ impl MovedRows<'_> {
     fn copy_back(&self, session: &mut SqlSession, doing: &str, rows: u64) -> Result<()> {
         let columns = self.stored_columns();
         let identity = self.shape.columns.iter().any(|column| column.is_identity);
-        let set = |is_on| sql::identity_insert(self.table, is_on);
-        if identity {
-            session.run(doing, &set(true))?;
-        }
-        let statement = format!(
-            "INSERT INTO {} WITH (TABLOCK) ({columns}) SELECT {columns} FROM {}",
-            self.table, self.apart
-        );
-        let copied = session.run(doing, &statement)?.count();
-        if identity {
-            session.run(doing, &set(false))?;
-        }
-        match copied {
+        let insert = Insert {
+            sql: format!(
+                "INSERT INTO {} WITH (TABLOCK) ({columns}) SELECT {columns} FROM {}",
+                self.table, self.apart
+            ),
+            identity_of: identity.then(|| self.table.to_owned()),
+        };
+        match insert.run(session, doing)?.count() {
             Some(copied) if copied != rows => Err(Error::Refused {
                 doing: doing.to_owned(),
                 message: format!(

@@ -29,22 +29,6 @@ pub fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     quoted.join(", ")
 }
 
-const IDENTITY_INSERT: &str = "SET IDENTITY_INSERT ";
-
-/// The statement that lets INSERT give values to the identity column of a table (`"schema"."table"`), or no longer lets it.
-pub fn identity_insert(table: &str, is_on: bool) -> String {
-    format!(
-        "{IDENTITY_INSERT}{table} {}",
-        if is_on { "ON" } else { "OFF" }
-    )
-}
-
-/// The table of a statement made by [`identity_insert`], and true for ON; `None` for any other statement.
-pub fn identity_insert_in(statement: &str) -> Option<(&str, bool)> {
-    let (table, value) = statement.strip_prefix(IDENTITY_INSERT)?.rsplit_once(' ')?;
-    Some((table, value == "ON"))
-}
-
 /// The schema and the name in `"schema"."name"`.
 pub fn parse_names(text: &str) -> Option<(String, String)> {
     let (schema, rest) = take_identifier(text)?;
@@ -97,16 +81,6 @@ mod tests {
         for wrong in ["s.t", "\"s\"", "\"s\".\"t\" x", ""] {
             assert_eq!(parse_names(wrong), None, "{wrong}");
         }
-    }
-
-    #[test]
-    fn the_table_of_identity_insert_is_found() {
-        let odd = table("s", "a b ON");
-        for is_on in [true, false] {
-            let statement = identity_insert(&odd, is_on);
-            assert_eq!(identity_insert_in(&statement), Some((&*odd, is_on)));
-        }
-        assert_eq!(identity_insert_in("SET LOCK_TIMEOUT 5"), None);
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::connection::{
     self, BEGIN, COMMIT, POLITE_LOCK_MILLISECONDS, Purpose, RUN_LOCK_MILLISECONDS, SqlSession,
     lock_waits_statement,
 };
-use crate::copying::{self, CopyStep};
+use crate::copying;
 use crate::emptying;
 use crate::ledger::Ledger;
 use crate::lock;
@@ -361,16 +361,13 @@ impl PlannedSteps<'_> {
                     steps.push(switch.only_if("rows fall into a partition without rows"));
                     let condition = copying::of_partition(partitioning, NUMBER);
                     const FILLED: &str = "rows fall into a partition with rows";
-                    for copy in copying::steps(self.session, staging, &condition)? {
-                        let (CopyStep::Set(sql) | CopyStep::Insert(sql)) = copy;
-                        steps.push(Step::sketch(sql).only_if(FILLED));
-                    }
+                    let insert = copying::insert(self.session, staging, &condition)?;
+                    let insert = insert.statements().into_iter().map(Step::sketch);
+                    steps.extend(insert.map(|step| step.only_if(FILLED)));
                 }
                 (FillStep::Copy, _) => {
-                    for copy in copying::steps(self.session, staging, "")? {
-                        let (CopyStep::Set(sql) | CopyStep::Insert(sql)) = copy;
-                        steps.push(Step::statement(sql));
-                    }
+                    let insert = copying::insert(self.session, staging, "")?;
+                    steps.extend(insert.statements().into_iter().map(Step::statement));
                 }
                 (FillStep::Lock, _) => {
                     steps.push(Step::statement(merge::lock_statement(&staging.plan)));

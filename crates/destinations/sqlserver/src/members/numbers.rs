@@ -139,10 +139,8 @@ impl RunMembers {
         for table in &self.tables {
             let doing = format!("cannot add the members to {}", table.reference());
             let mut added = 0;
-            if let Some([before, add, after]) = table.add_statements(stagings) {
-                session.run(&doing, &before)?;
-                added = session.run(&doing, &add)?.count().unwrap_or(0);
-                session.run(&doing, &after)?;
+            if let Some(add) = table.add_statement(stagings) {
+                added = add.run(session, &doing)?.count().unwrap_or(0);
             }
             if let Some(missing) = table.missing(stagings)
                 && session.number(&doing, &missing)?.unwrap_or(0) > 0

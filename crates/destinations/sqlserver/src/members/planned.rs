@@ -4,6 +4,7 @@ use inrush_destination::Step;
 
 use super::MemberTable;
 use crate::bulk_target;
+use crate::insert::Insert;
 use crate::options::Options;
 use crate::staging::Staging;
 
@@ -33,7 +34,8 @@ impl MemberTable {
     /// The steps of the publish that add members to the reference.
     pub fn publish_steps(&self, stagings: &[Staging]) -> Vec<Step> {
         const OTHERS: &str = "others have added a member with the same key";
-        let add = self.add_statements(stagings).into_iter().flatten();
+        let add = self.add_statement(stagings).into_iter();
+        let add = add.flat_map(Insert::statements);
         let replace = self.replace_statements(stagings).into_iter();
         add.map(Step::statement)
             .chain(replace.map(|sql| Step::statement(sql).only_if(OTHERS)))

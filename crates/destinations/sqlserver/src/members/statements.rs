@@ -4,6 +4,7 @@ use inrush_rows::sql_text::identifier;
 
 use super::MemberTable;
 use crate::connection::{BEGIN, ROLL_BACK};
+use crate::insert::Insert;
 use crate::ledger::COLLATION;
 use crate::sql;
 use crate::staging::Staging;
@@ -97,24 +98,22 @@ impl MemberTable {
     /// The statements that add the members that staged rows refer to; `None` if no target stores their numbers. The
     /// second statement adds them. It locks the keys that it does not find, so that another run that adds the same
     /// keys waits.
-    pub fn add_statements(&self, stagings: &[Staging]) -> Option<[String; 3]> {
+    pub fn add_statement(&self, stagings: &[Staging]) -> Option<Insert> {
         let used = self.used(stagings)?;
         let reference = &self.plan.table.sql;
         let key = self.key.iter().map(|own| own.name.as_str());
         let columns = sql::names(key.chain([self.plan.number.as_str()]));
         let values: Vec<String> = (0..self.key.len()).map(|at| self.key_value(at)).collect();
         let values = values.join(", ");
-        let set = |is_on| sql::identity_insert(reference, is_on);
-        Some([
-            set(true),
-            format!(
+        Some(Insert {
+            sql: format!(
                 "INSERT INTO {reference} ({columns}) SELECT DISTINCT {values}, m.number FROM {} AS m WHERE ({used}) AND NOT EXISTS \
                  (SELECT 1 FROM {reference} AS d WITH (UPDLOCK, HOLDLOCK) WHERE {}) ORDER BY {values}",
                 self.sql,
                 self.has_key()
             ),
-            set(false),
-        ])
+            identity_of: Some(reference.clone()),
+        })
     }
 
     /// The statements for members that others have added meanwhile: staged rows get the numbers that these members have
