@@ -118,3 +118,27 @@ def test_a_staging_table_is_left_over(loads: Loads) -> None:
     loads.inrush(*words).expect(CLEAN)
     assert loads.ids() == [1, 2]
     loads.nothing_is_left()
+
+
+@pytest.mark.parametrize(
+    ("point", "kept", "loaded"),
+    [
+        ("run_entered", "0 of 3 units, 0 rows", "116 B in "),
+        ("after_unit_commit", "1 of 3 units, 2 rows", "72 B in "),
+        ("before_switch", "3 of 3 units, 5 rows", "0 B in "),
+    ],
+)
+def test_the_summary_tells_kept_rows_from_loaded_ones(
+    loads: Loads, point: str, kept: str, loaded: str
+) -> None:
+    """The speed is that of the rows that this attempt loaded, and not of kept ones."""
+    loads.files("1,2024-01-01 2,2024-01-02", "3,2024-01-01 4,2024-01-02", "5,2024-01-03")
+    into = flow("t", "part.*.csv", columns=COLUMNS)
+    words = ("run", loads.inrush.write("package.toml", package(loads.double.url, into, streams=1)))
+    killed = loads.inrush(*words, environment={"INRUSH_FAULT": point})
+    assert killed.status < 0, killed.said
+    lines = loads.inrush(*words).expect(CLEAN).output.splitlines()
+    at = lines.index("5 read = 5 loaded + 0 rejected + 0 skipped")
+    assert lines[at + 1] == f"kept from earlier attempts: {kept}"
+    assert lines[at + 2].startswith(loaded)
+    assert ("rows/s" in lines[at + 2]) == (point != "before_switch")

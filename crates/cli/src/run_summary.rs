@@ -5,7 +5,7 @@ use std::path::Path;
 
 use inrush::column_policy::ColumnChanges;
 use inrush::printable::{self, one_line};
-use inrush::report::{Outcome, PAGE_FILE, REPORT_FILE, RunReport, StepReport};
+use inrush::report::{Outcome, PAGE_FILE, REPORT_FILE, RunReport, StepReport, UnitReport};
 
 use crate::names::readable;
 use crate::numbers::{bytes, count, counted, seconds};
@@ -55,12 +55,22 @@ pub fn account(report: &RunReport, report_path: Option<&Path>) -> String {
     };
     line(String::new());
     line(account.sides(count).join(" = "));
+    let attempt = Attempt::of(report);
+    if report.resumed {
+        line(attempt.kept_line(report));
+    }
     line(format!(
-        "{} in {}: {} rows/s, {}/s while loading; plan {}, load {}, switch {}, analyze {}",
-        bytes(account.bytes_read),
+        "{} in {}{}; plan {}, load {}, switch {}, analyze {}",
+        bytes(attempt.bytes),
         seconds(report.phases.total_s),
-        count((account.rows_loaded as f64 / load_s) as u64),
-        bytes((account.bytes_read as f64 / load_s) as u64),
+        match attempt.rows {
+            0 if report.resumed => String::new(),
+            rows => format!(
+                ": {} rows/s, {}/s while loading",
+                count((rows as f64 / load_s) as u64),
+                bytes((attempt.bytes as f64 / load_s) as u64)
+            ),
+        },
         seconds(report.phases.plan_s),
         seconds(report.phases.load_s),
         seconds(report.phases.switch_s),
@@ -113,6 +123,41 @@ pub fn account(report: &RunReport, report_path: Option<&Path>) -> String {
         line(report_line(path));
     }
     text
+}
+
+/// The part of a report's account that this attempt has loaded. The account of a resumed run also has the rows of earlier
+/// attempts, which took none of its time.
+struct Attempt {
+    rows: u64,
+    bytes: u64,
+}
+
+impl Attempt {
+    fn of(report: &RunReport) -> Attempt {
+        let account = &report.account;
+        let mut attempt = Attempt {
+            rows: account.rows_loaded,
+            bytes: account.bytes_read,
+        };
+        if report.resumed {
+            // The meters show this attempt only. A careful load sends some rows twice, so the account limits them.
+            let rows = |unit: &UnitReport| unit.meter.rows.min(unit.account.rows_loaded);
+            let bytes = |unit: &UnitReport| unit.meter.text_bytes.min(unit.account.bytes_read);
+            attempt.rows = report.units.iter().map(rows).sum();
+            attempt.bytes = report.units.iter().map(bytes).sum();
+        }
+        attempt
+    }
+
+    /// What a resumed run has from earlier attempts.
+    fn kept_line(&self, report: &RunReport) -> String {
+        format!(
+            "kept from earlier attempts: {} of {}, {}",
+            count(report.units.iter().filter(|unit| unit.kept).count() as u64),
+            counted(report.units.len() as u64, "unit"),
+            counted(report.account.rows_loaded.saturating_sub(self.rows), "row")
+        )
+    }
 }
 
 /// The rows of a step: `orders, step 2: where a > 0: 10 in = 7 out + 3 filtered`.

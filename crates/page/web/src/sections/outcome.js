@@ -130,9 +130,20 @@ function rowsWord(report) {
   return straight === report.account.rows_loaded ? "rows that went in" : "rows staged or in targets";
 }
 
+/** What this attempt has loaded of the account. That of a resumed run also has the rows of earlier attempts, which took none of its time. */
+function ofThisAttempt({ account, units, resumed }) {
+  if (!resumed) return { rows: account.rows_loaded, bytes: account.bytes_read };
+  const sum = (part) => units.reduce((all, unit) => all + part(unit), 0);
+  return {
+    rows: sum((unit) => Math.min(unit.meter.rows, unit.account.rows_loaded)),
+    bytes: sum((unit) => Math.min(unit.meter.text_bytes, unit.account.bytes_read)),
+  };
+}
+
 /** The figures that everybody asks for first. */
 export function figures(report) {
   const { account, phases } = report;
+  const attempt = ofThisAttempt(report);
   const per_s = (amount) => amount / phases.load_s;
   const made = [
     [rowsWord(report), count(account.rows_loaded)],
@@ -141,10 +152,10 @@ export function figures(report) {
   ];
   if (report.outcome === "already_loaded") return made;
   made.push(["from command to end", seconds(phases.total_s)]);
-  if (phases.load_s > 0 && account.rows_loaded > 0) {
+  if (phases.load_s > 0 && attempt.rows > 0) {
     made.push(
-      ["rows/s while loading", count(per_s(account.rows_loaded))],
-      ["of text while loading", `${bytes(per_s(account.bytes_read))}/s`],
+      ["rows/s while loading", count(per_s(attempt.rows))],
+      ["of text while loading", `${bytes(per_s(attempt.bytes))}/s`],
     );
   }
   return made;
