@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from harness.command import CLEAN
+from harness.command import CLEAN, USAGE
 from sqlserver.double import Session, Table
+from sqlserver.double.storage import ForeignKey
 from sqlserver.loads import COLUMNS, FUNCTION, SCHEME, Loads
 from sqlserver.statements import OpenSession, fails
 
@@ -26,6 +27,7 @@ FORBIDDEN: list[tuple[str, str | None, int, str]] = [
     ("rowguidcol", "note", 4958, "column note is the ROWGUIDCOL"),
     ("rule", "id", 4964, "column id has a rule (sp_bindrule)"),
     ("xml_collection", "note", 4987, "column note has an XML schema collection"),
+    ("temporal", None, 13577, "it is a temporal table"),
     ("out_of_row", None, 4993, "it has the option 'large value types out of row'"),
 ]
 IDS = [trait for trait, *_ in FORBIDDEN]
@@ -38,6 +40,11 @@ def test_rows_are_copied(
     del number
     loads.make(PLAIN)
     loads.mark(trait, column)
+    _are_copied(loads, reason)
+
+
+def _are_copied(loads: Loads, reason: str) -> None:
+    """Fail unless the rows are copied for this reason, which the plan and the report name."""
     loads.files("1,2024-01-01 2,2024-02-02")
     said = f"gets its rows by INSERT ... SELECT and not by SWITCH, because {reason}"
     loads("check", mode="append").expect(CLEAN, said)
@@ -125,13 +132,65 @@ def test_the_double_refuses_large_values_in_another_filegroup(open_session: Open
     fails(session, 1709, "CREATE TABLE u (id int) TEXTIMAGE_ON [old]")
 
 
-@pytest.mark.parametrize("trait", ["is_published", "is_tracked_by_cdc"])
-def test_a_replicated_table_is_emptied_row_by_row(loads: Loads, trait: str) -> None:
-    """TRUNCATE of such a table is refused (error 4711)."""
+def test_rows_are_copied_into_a_table_with_a_trigger(loads: Loads) -> None:
+    """SWITCH would not run it; nor would TRUNCATE."""
+    loads.make(PLAIN)
+    loads.mark("trigger")
+    _are_copied(loads, "it has triggers, which a switch does not run")
+    _is_replaced_row_by_row(loads)
+
+
+def test_rows_are_copied_into_a_table_with_a_foreign_key(loads: Loads) -> None:
+    loads.make(PLAIN, "CREATE TABLE other (id int NOT NULL)")
+    loads.double.database.foreign_keys.append(ForeignKey("of_t", "t", "other"))
+    _are_copied(loads, "it has foreign keys")
+    loads.make("CREATE TABLE s (id int NOT NULL, day date NOT NULL, note varchar(20) NULL)")
+    session = loads.double.session()
+    fails(session, 4968, "ALTER TABLE s SWITCH TO t")
+    session.close()
+
+
+def test_rows_are_copied_into_a_table_that_an_indexed_view_reads(loads: Loads) -> None:
+    loads.make(PLAIN)
+    loads.double.database.indexed_views = {"days": "t"}
+    _are_copied(loads, "a view with SCHEMABINDING reads it")
+    _is_replaced_row_by_row(loads)
+
+
+@pytest.mark.parametrize(
+    ("trait", "reason"),
+    [
+        ("history", "is the history of a temporal table"),
+        ("memory_optimized", "is memory-optimized"),
+    ],
+)
+def test_a_table_that_cannot_be_loaded_is_refused(loads: Loads, trait: str, reason: str) -> None:
+    loads.make(PLAIN)
+    loads.mark(trait)
+    loads.files("1,2024-01-01")
+    for command in ("check", "run"):
+        loads(command, mode="append").expect_one_message(USAGE, f'"dbo"."t" {reason}')
+    assert not loads.ran("INSERT BULK") and not loads.ids()
+
+
+def _is_replaced_row_by_row(loads: Loads) -> None:
+    """Fail unless DELETE removes the rows of the table that are replaced."""
+    loads.files("1,2024-01-01")
+    loads.double.batches.clear()
+    loads(mode="replace").expect(CLEAN)
+    assert loads.ids() == [1]
+    assert loads.ran('DELETE FROM "dbo"."t"') and not loads.ran("TRUNCATE")
+
+
+@pytest.mark.parametrize(
+    ("trait", "number"), [("is_published", 4711), ("is_tracked_by_cdc", 4711), ("temporal", 13545)]
+)
+def test_a_table_is_emptied_row_by_row(loads: Loads, trait: str, number: int) -> None:
+    """TRUNCATE of such a table is refused."""
     loads.make(PLAIN, "INSERT INTO t VALUES (7, '2024-01-01', NULL)")
     loads.mark(trait)
     session = loads.double.session()
-    fails(session, 4711, "TRUNCATE TABLE t")
+    fails(session, number, "TRUNCATE TABLE t")
     session.close()
     loads.files("1,2024-01-01")
     words: dict[str, Any] = {"mode": "replace", "columns": COLUMNS}

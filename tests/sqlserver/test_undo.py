@@ -199,6 +199,14 @@ def test_rows_of_other_tables_are_not_deleted(loads: Loads) -> None:
     assert len(loads.switches) == 1 and len(loads.copies) == 1
 
 
+def test_the_history_of_a_temporal_table_would_keep_the_rows(loads: Loads) -> None:
+    loads.make(PLAIN)
+    loads.mark("temporal")
+    name = run(loads, JANUARY, mode="append")
+    undo(loads, name).expect(FAILED, "is a temporal table", "nothing was changed")
+    assert loads.ids() == [1, 2]
+
+
 def test_a_run_of_an_older_ledger(loads: Loads) -> None:
     """A ledger without the table of changes can be used, but its runs cannot be undone."""
     loads.make(PLAIN)

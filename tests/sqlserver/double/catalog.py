@@ -24,7 +24,7 @@ _ROWGROUPS = "dm_db_column_store_row_group_physical_stats"
 _OF_OBJECTS = (
     *("objects", "tables", "columns", "partitions", "allocation_units", "indexes"),
     *("index_columns", "check_constraints", _ROWGROUPS),
-    *("change_tracking_tables", "fulltext_indexes"),
+    *("change_tracking_tables", "fulltext_indexes", "triggers"),
 )
 # "1 = Column uses ANSI_PADDING ON behavior if character, binary, or variant."
 _PADDED = ("char", "varchar", "nchar", "nvarchar", "binary", "varbinary")
@@ -121,7 +121,8 @@ def catalog_view(session: SessionBase, name: str, object_id: int | None) -> View
         )
     if name != "triggers":
         raise NotInDoubleError(f"sys.{name}")
-    return view("name parent_id is_disabled", [])
+    triggers = [[f"of_{one.name}", one.object_id, 0] for one in tables if "trigger" in one.traits]
+    return view("name parent_id is_disabled", triggers)
 
 
 def _kind(one: Any) -> str:
@@ -131,7 +132,9 @@ def _kind(one: Any) -> str:
 def _tables(tables: list[Table]) -> View:
     rows = [
         [
-            *(one.object_id, one.name, one.schema, 0, 0),
+            *(one.object_id, one.name, one.schema, int("memory_optimized" in one.traits)),
+            # "1 = HISTORY_TABLE", "2 = SYSTEM_VERSIONED_TEMPORAL_TABLE".
+            2 if "temporal" in one.traits else int("history" in one.traits),
             *(int(trait in one.traits) for trait in _REPLICATED),
             *(int("out_of_row" in one.traits), 256 if "text_in_row" in one.traits else 0),
             # 0 if it has no large values.

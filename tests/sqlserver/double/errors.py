@@ -9,6 +9,10 @@ from __future__ import annotations
 _EVENTS = "https://learn.microsoft.com/sql/relational-databases/errors-events/"
 _BABELFISH = "https://babelfishpg.org/docs/usage/limitations-of-babelfish/"
 _BULK = "https://learn.microsoft.com/openspecs/windows_protocols/ms-tds/"
+_TEMPORAL = (
+    "https://learn.microsoft.com/sql/relational-databases/tables/"
+    "modifying-data-in-a-system-versioned-temporal-table"
+)
 
 # The number of each rule: its text, and where it is described.
 RULES: dict[int, tuple[str, str]] = {
@@ -258,6 +262,11 @@ RULES: dict[int, tuple[str, str]] = {
         "contains primary key for constraint '{1}'.",
         _EVENTS,
     ),
+    4968: (
+        "ALTER TABLE SWITCH statement failed. Target table '{0}' has foreign key for constraint "
+        "'{1}' but source table '{2}' does not have corresponding key.",
+        _EVENTS,
+    ),
     4970: (
         "ALTER TABLE SWITCH statement failed. Target table '{0}' has a table level check "
         "constraint '{1}' but the source table '{2}' does not have a corresponding constraint.",
@@ -354,6 +363,16 @@ RULES: dict[int, tuple[str, str]] = {
         "Login failed. The login is from an untrusted domain and cannot be used with Integrated "
         "authentication.",
         _EVENTS,
+    ),
+    13545: (
+        "Truncate failed on table '{0}' because it is not a supported operation on "
+        "system-versioned tables.",
+        _EVENTS,
+    ),
+    13577: (
+        "ALTER TABLE SWITCH statement failed on table '{0}' because target table has SYSTEM_TIME "
+        "PERIOD while source table does not have it.",
+        _TEMPORAL,
     ),
     18456: ("Login failed for user '{0}'.", _EVENTS),
     # contrib/babelfishpg_tsql of babelfish_extensions: ERRCODE_FEATURE_NOT_SUPPORTED.

@@ -27,6 +27,8 @@ class Switching(Definitions):
         for key in self.database.foreign_keys:
             if key.referenced == source.name:
                 raise SqlError(4967, source.name, key.name)
+            if key.table == target.name:
+                raise SqlError(4968, target.name, key.name, source.name)
         self._check_numbers(source, source_part)
         self._check_numbers(target, target_part)
         self._check_columns(source, target)
@@ -152,6 +154,8 @@ class Switching(Definitions):
         for trait in ("is_published", "is_merge_published", "is_replicated", "is_tracked_by_cdc"):
             if trait in table.traits:
                 raise SqlError(4711, table.name)
+        if "temporal" in table.traits:
+            raise SqlError(13545, table.name)
         if ranges is not None:
             self._truncate_partitions(table, ranges)
             return
@@ -211,6 +215,8 @@ def _check_traits(source: Table, target: Table) -> None:
         for column in table.columns:
             if "rule" in column.traits:
                 raise SqlError(4964, table.name, column.name)
+    if "temporal" in target.traits:
+        raise SqlError(13577, source.name)
     for trait, number in _SAME_OF_TABLES.items():
         if (trait in source.traits) != (trait in target.traits):
             raise SqlError(number, source.name, target.name)
