@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import duckdb
 import pytest
 
 from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, USAGE, Inrush
-from harness.packages import flow, package, step
+from harness.packages import flow, literal, package, step
 
 COLUMNS = ["id bigint", "word text"]
 FILE = {"files": "names.csv", "columns": ["no bigint", "name text"]}
 TABLE = {"connection": "target", "table": "names"}
+SPELLED = {
+    "files": "spelled.csv",
+    "columns": ["no bigint", '"NO" bigint', "name text", '"NAME" text'],
+}
 
 
 class Fault(NamedTuple):
-    """A step, the text of the package that is marked, the exit status, and what is said."""
+    """A step, the text of the package over the carets, the exit status, and what is said."""
 
     said: dict[str, Any]
     marked: str
@@ -112,21 +117,114 @@ FAULTS = {
     ),
     "decimal": Fault(
         {"derive": {"number": "CAST(id AS DECIMAL(5,2))"}},
-        "CAST",
+        '"CAST(id AS DECIMAL(5,2))"',
         USAGE,
         ("`number` has the type DECIMAL(5,2)", "INTEGER", "none of its values", "AS BIGINT"),
     ),
     "zone": Fault(
         {"derive": {"moment": "to_timestamp(id)"}},
-        "to_timestamp",
+        '"to_timestamp(id)"',
         USAGE,
         ("`moment` has the type", "none of its values fit", "timezone('UTC', x)"),
     ),
     "boolean": Fault(
-        {"derive": {"number": "id > 1"}}, "id > 1", USAGE, ("which holds booleans", "boolean")
+        {"derive": {"number": "id > 1"}},
+        '"id > 1"',
+        USAGE,
+        ("`number` has the type BOOLEAN", "has the type INTEGER", "CAST the result AS INTEGER"),
+    ),
+    "boolean as text": Fault(
+        {"derive": {"name": "id > 1"}},
+        '"id > 1"',
+        USAGE,
+        ("`name` has the type BOOLEAN", "has the type VARCHAR", "CAST the result AS VARCHAR"),
+    ),
+    "number for a boolean": Fault(
+        {"derive": {"flag": "id"}},
+        '"id"',
+        USAGE,
+        ("`flag` has the type BIGINT", "has the type BOOLEAN", "compare the number, as in x <> 0"),
+    ),
+    "number for a time": Fault(
+        {"derive": {"moment": "id"}},
+        '"id"',
+        USAGE,
+        ("`moment` has the type BIGINT", "derive a value of the type TIMESTAMP"),
+    ),
+    "bytes as text": Fault(
+        {"derive": {"name": "encode(word)"}},
+        '"encode(word)"',
+        USAGE,
+        ("`name` has the type BLOB", "has the type VARCHAR", "decode(x), hex(x) or to_base64(x)"),
+    ),
+    "unit of an interval": Fault(
+        {"derive": {"moment": "DATE '2024-01-31' - INTERVAL 1 FORTNIGHT"}},
+        "FORTNIGHT",
+        USAGE,
+        ("`FORTNIGHT` at the end is no part of the expression", "WEEK, DAY, HOUR"),
     ),
     "no column": Fault(
-        {"derive": {"numbr": "1"}}, '"1"', USAGE, ("no such column", "did you mean `number`")
+        {"derive": {"numbr": "1"}}, "numbr", USAGE, ("no such column", "did you mean `number`")
+    ),
+    "hidden column": Fault(
+        {"derive": {"word": "1"}}, "word", USAGE, ("a column `word` already", "another name")
+    ),
+    "hidden by a lookup": Fault(
+        lookup(FILE, take={"word": "name"}), "word", USAGE, ("a column `word` already",)
+    ),
+    "key of no column": Fault(
+        lookup(FILE, on={"idd": "no"}),
+        "idd",
+        USAGE,
+        ("there is no column `idd`", "`id` and `word`"),
+    ),
+    "key of another type": Fault(
+        lookup(FILE, on={"word": "no"}),
+        "word",
+        USAGE,
+        ("`word` has the type VARCHAR", "never equal", "CAST(a AS BIGINT)"),
+    ),
+    "key that is there twice": Fault(
+        lookup({**FILE, "files": "twice.csv"}),
+        "lookup",
+        USAGE,
+        ("the key 1 is there twice", "a row may have only one match", "first = "),
+    ),
+    "key of no column of the reference": Fault(
+        lookup(FILE, on={"id": "noo"}), '"noo"', USAGE, ("it has no column `noo`", "name a column")
+    ),
+    "taken column of no reference": Fault(
+        lookup(FILE, take={"name": "nme"}), '"nme"', USAGE, ("did you mean `name`?",)
+    ),
+    "ambiguous key": Fault(
+        lookup(SPELLED, on={"id": "No"}),
+        '"No"',
+        USAGE,
+        ("`No` is ambiguous: the reference has the columns `no` and `NO`", "spell it exactly"),
+    ),
+    "ambiguous taken column": Fault(
+        lookup(SPELLED, take={"name": "Name"}),
+        '"Name"',
+        USAGE,
+        (
+            "`Name` is ambiguous: the reference has the columns `name` and `NAME`",
+            "spell it exactly",
+        ),
+    ),
+    "column of a reference twice": Fault(
+        lookup({**FILE, "columns": ["no bigint", "No bigint", "name text"]}),
+        '"No bigint"',
+        USAGE,
+        ("the column `no` is defined twice", "remove one of them"),
+    ),
+    "unknown type of a reference": Fault(
+        lookup({**FILE, "columns": ["no bigintt", "name text"]}),
+        '"no"',
+        USAGE,
+        ("`no` has the type bigintt, which steps do not support", "another type in `columns`"),
+    ),
+    "fold without a text": Fault(
+        lookup(FILE, fold="case"), '"case"', USAGE, ("`fold` is for texts", "remove `fold`")
     ),
 }
 
@@ -138,18 +236,25 @@ def test_a_fault_of_a_step_has_its_place(inrush: Inrush, kind: str) -> None:
     inrush.write("names.csv", "no,name\n1,a\n")
     inrush.write("empty.csv", "no,name\n")
     inrush.write("twice.csv", "no,name\n1,a\n1,a\n")
+    inrush.write("spelled.csv", "no,NO,name,NAME\n1,1,a,a\n")
     with duckdb.connect(str(inrush.folder / "t.duckdb")) as database:
         database.execute("CREATE TABLE names AS SELECT 1 AS no, 'a' AS name")
         database.execute(
-            "CREATE TABLE loaded (id bigint, word text, number int, moment timestamp, name text)"
+            "CREATE TABLE loaded (id bigint, word text, number int, moment timestamp, name text, "
+            "flag boolean)"
         )
     rows = flow("loaded", "rows.csv", columns=COLUMNS, mode="append") + step(**fault.said)
     text = package("t.duckdb", rows)
     path = inrush.write("package.toml", text)
-    lines = [at for at, line in enumerate(text.splitlines(), 1) if fault.marked in line]
     outcome = inrush("check", path)
     outcome.expect(fault.status, *fault.says)
-    assert f"package.toml:{lines[-1]}:" in outcome.said, (lines, outcome.said)
+    marked = literal(fault.said["lookup"]) if fault.marked == "lookup" else fault.marked
+    (place,) = re.findall(r"package\.toml:(\d+):(\d+)", outcome.said)
+    line, column = map(int, place)
+    found = text.splitlines()[line - 1]
+    (carets,) = re.findall(r"^ +\| ( *\^+)$", outcome.said, re.MULTILINE)
+    assert found[column - 1 : len(carets)] == marked, outcome.said
+    assert carets.count("^") == len(marked), outcome.said
 
 
 def test_a_derived_value_with_too_many_digits_says_how_a_step_rounds_it(inrush: Inrush) -> None:

@@ -13,7 +13,7 @@ use super::faults::Faults;
 use super::local_path::not_local;
 use super::name::{TableName, quoted_where_needed};
 use super::step::check_steps;
-use super::{BoundValue, Bounds, ColumnDetail, Flow, OneOrMany, SourceWord};
+use super::{BoundValue, Bounds, ColumnDetail, ColumnSpec, Flow, Format, OneOrMany, SourceWord};
 
 /// Checks one flow.
 pub(super) fn check_flow(index: usize, flow: &Flow, faults: &mut Faults<'_>) {
@@ -29,7 +29,7 @@ pub(super) fn check_flow(index: usize, flow: &Flow, faults: &mut Faults<'_>) {
         &|setting| at(&format!("format.{setting}")),
         faults,
     );
-    let columns = check_columns(flow, &at, faults);
+    let columns = check_columns(&flow.columns, &flow.format, &at, faults);
     check_partitions(flow, columns.as_deref(), &at, faults);
     check_routing(flow, &at, faults);
     check_expect(flow, &at, faults);
@@ -84,15 +84,16 @@ fn check_rejects(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'
     }
 }
 
-/// The columns, if all of them can be parsed.
-fn check_columns(
-    flow: &Flow,
+/// Checks the columns of a flow or of a reference. Returns them if all can be parsed.
+pub(super) fn check_columns(
+    specs: &[ColumnSpec],
+    format: &Format,
     at: &dyn Fn(&str) -> String,
     faults: &mut Faults<'_>,
 ) -> Option<Vec<ColumnDetail>> {
     let mut columns = Vec::new();
     let mut seen: HashMap<String, usize> = HashMap::new();
-    for (item, spec) in flow.columns.iter().enumerate() {
+    for (item, spec) in specs.iter().enumerate() {
         let path = at(&format!("columns[{item}]"));
         let detail = match spec.detail() {
             Ok(detail) => detail,
@@ -123,11 +124,11 @@ fn check_columns(
                 seen.insert(detail.name.clone(), item);
             }
         }
-        check_column(&detail, &flow.format, &path, faults);
+        check_column(&detail, format, &path, faults);
         check_dates(&detail, &path, faults);
         columns.push(detail);
     }
-    (columns.len() == flow.columns.len()).then_some(columns)
+    (columns.len() == specs.len()).then_some(columns)
 }
 
 /// Checks the formats of dates and their zone.

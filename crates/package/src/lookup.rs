@@ -6,6 +6,7 @@ use inrush_rows::suggest::suggestion;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::check_flow::check_columns;
 use super::error::PackageFaultKind;
 use super::faults::Faults;
 use super::name::TableName;
@@ -249,6 +250,8 @@ pub(super) fn check_lookup(step: &Step, path: &str, faults: &mut Faults<'_>) {
             );
         }
     }
+    let at = |setting: &str| format!("{path}.lookup.{setting}");
+    check_columns(&lookup.columns, &lookup.format, &at, faults);
     check_fold(&step.fold, path, faults);
     check_add(step, lookup, path, faults);
     if let Some(table) = &lookup.table

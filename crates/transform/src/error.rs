@@ -37,9 +37,17 @@ pub enum StepErrorKind {
         /// DuckDB's message.
         message: String,
     },
-    /// It has clauses of a query: FROM, WHERE, ORDER BY, several results, a name for its result.
+    /// It has clauses of a query: FROM, WHERE, ORDER BY, several results.
     #[error("this is more than one expression")]
     NotOneExpression,
+    /// A word at its end is a name for the result. Often another part was meant, such as a unit of an interval that SQL does not have.
+    #[error(
+        "`{name}` at the end is no part of the expression: SQL takes it as a name for the result"
+    )]
+    NamedResult {
+        /// The word.
+        name: String,
+    },
     /// It has a part that steps do not allow.
     #[error("{what} cannot be used in a step")]
     NotAllowed {
@@ -74,6 +82,8 @@ pub enum StepErrorKind {
         name: String,
         /// The columns.
         columns: Vec<String>,
+        /// True if an expression names it; a setting takes the column that is spelled exactly as it says.
+        in_expression: bool,
     },
     /// A column that a list has already.
     #[error("`{name}` is in the list twice")]
@@ -229,6 +239,9 @@ impl StepErrorKind {
             | StepErrorKind::ForbiddenFunction { instead, .. }
             | StepErrorKind::ColumnCannotTravel { instead, .. }
             | StepErrorKind::ResultCannotTravel { instead, .. } => (*instead).to_owned(),
+            StepErrorKind::NamedResult { .. } => {
+                "remove it; the units of an interval are YEAR, QUARTER, MONTH, WEEK, DAY, HOUR, MINUTE and SECOND".to_owned()
+            }
             StepErrorKind::TooDeep => {
                 "derive a part of it in an earlier step, and use that column here".to_owned()
             }
@@ -251,11 +264,14 @@ impl StepErrorKind {
                 format!("derive `{name}` in a step of its own before this one")
             }
             StepErrorKind::NamedTwice { .. } => "name it once".to_owned(),
-            StepErrorKind::AmbiguousColumn { .. } => {
-                "rename one of the columns, because DuckDB does not distinguish upper and lower case in names (only `on`, \
-                 `distinct_on` and `unpivot` take one of them by its exact spelling)"
-                    .to_owned()
-            }
+            StepErrorKind::AmbiguousColumn {
+                in_expression: true,
+                ..
+            } => "rename one of the columns: expressions do not distinguish upper and lower case in names".to_owned(),
+            StepErrorKind::AmbiguousColumn {
+                in_expression: false,
+                ..
+            } => "spell it exactly as one of them".to_owned(),
             StepErrorKind::Types { hint, .. } => hint.clone(),
             StepErrorKind::KeyTypes { reference_type, .. } => format!(
                 "derive the key in an earlier step, as in CAST(a AS {reference_type}), and name that column"

@@ -60,6 +60,12 @@ impl Expression {
         }
         let statements = serialized(link, text, text.len())?;
         let part = single_part(&statements).ok_or((None, StepErrorKind::NotOneExpression))?;
+        if let Some(name) = part["alias"].as_str().filter(|name| !name.is_empty()) {
+            let name = name.to_owned();
+            let last = text.to_ascii_lowercase().rfind(&name.to_ascii_lowercase());
+            let range = last.map(|start| start..start + name.len());
+            return Err((range, StepErrorKind::NamedResult { name }));
+        }
         let mut expression = Expression {
             text: text.to_owned(),
             columns: Vec::new(),
@@ -231,7 +237,7 @@ fn serialized(link: &Link, expression: &str, length: usize) -> Result<Value, Fau
     Err((range, StepErrorKind::Syntax { message }))
 }
 
-/// The only result of the only SELECT, if it has no clause.
+/// The only result of the only SELECT, if it has no clause. It may have a name.
 fn single_part(tree: &Value) -> Option<&Value> {
     let [statement] = tree["statements"].as_array()?.as_slice() else {
         return None;
@@ -249,7 +255,7 @@ fn single_part(tree: &Value) -> Option<&Value> {
     let [part] = node["select_list"].as_array()?.as_slice() else {
         return None;
     };
-    (is_bare && part["alias"] == "").then_some(part)
+    is_bare.then_some(part)
 }
 
 /// True if the second argument of a call is a written number of at most [`LENGTH_MAX`].

@@ -390,6 +390,7 @@ impl<'a> Steps<'a> {
             several => StepErrorKind::AmbiguousColumn {
                 name,
                 columns: several.iter().map(|at| visible[*at].name.clone()).collect(),
+                in_expression: true,
             },
         };
         Err((used.range.clone(), kind))

@@ -28,6 +28,7 @@ pub(crate) fn column_at(name: &str, visible: &[InputColumn]) -> Result<usize, St
         several => StepErrorKind::AmbiguousColumn {
             name: name.to_owned(),
             columns: several.iter().map(|at| visible[*at].name.clone()).collect(),
+            in_expression: false,
         },
     })
 }
@@ -104,11 +105,12 @@ mod tests {
         for (name, at) in [("DAY", 0), ("id", 1), ("ID", 2)] {
             assert_eq!(column_at(name, &visible), Ok(at));
         }
-        let ambiguous = column_at("Id", &visible);
-        assert!(matches!(
-            ambiguous,
-            Err(StepErrorKind::AmbiguousColumn { columns, .. }) if columns == ["id", "ID"]
-        ));
+        let ambiguous = column_at("Id", &visible).expect_err("two columns");
+        assert_eq!(
+            ambiguous.to_string(),
+            "`Id` is ambiguous: the flow has the columns `id` and `ID`"
+        );
+        assert_eq!(ambiguous.hint(), "spell it exactly as one of them");
         let unknown = column_at("dai", &visible);
         assert!(matches!(
             unknown,

@@ -126,7 +126,15 @@ fn what_cannot_be_used_is_said_with_its_place_and_its_fix() {
             "there is no column `nowhere_near`\n  '\u{e4}' = nowhere_near\n        ^^^^^^^^^^^^\nhint: the columns here are `id`, ",
         ),
         ("id +", "the expression cannot be read: syntax error"),
-        ("id > 0 id", "this is more than one expression"),
+        (
+            "id > 0 Id",
+            "`Id` at the end is no part of the expression: SQL takes it as a name for the result\n  id > 0 Id\n         ^^\n",
+        ),
+        (
+            "day > day - interval 1 fortnight",
+            "`fortnight` at the end is no part of the expression: SQL takes it as a name for the result\n  day > day - interval 1 fortnight\n                         ^^^^^^^^^\n\
+             hint: remove it; the units of an interval are YEAR,",
+        ),
         ("id > 0; drop table x", "this is more than one expression"),
         (
             "id > 0) from x where (id > 0",
@@ -335,4 +343,24 @@ fn the_settings_of_the_session_are_locked() {
     assert!(refused("SELECT * FROM read_text('/etc/passwd')").contains("disabled"));
     assert!(refused("COPY (SELECT 1) TO '/tmp/inrush_step'").contains("disabled"));
     assert!(refused("INSTALL httpfs").contains("disabled"));
+}
+
+#[test]
+fn an_expression_cannot_name_one_of_two_columns_that_differ_in_case() {
+    let Some(evaluator) = evaluator() else { return };
+    let steps = Steps::new(evaluator).expect("a connection");
+    let mut visible = columns();
+    visible.push(InputColumn {
+        name: "Word".to_owned(),
+        column_type: ColumnType::Int32,
+    });
+    let faults = steps.plan(&visible, &[keep("id > 2 AND word = 'a'")]);
+    let fault = faults.expect_err("it is ambiguous").remove(0).to_string();
+    assert!(
+        fault.ends_with(
+            "`word` is ambiguous: the flow has the columns `word` and `Word`\n  id > 2 AND word = 'a'\n             ^^^^\n\
+             hint: rename one of the columns: expressions do not distinguish upper and lower case in names"
+        ),
+        "{fault}"
+    );
 }

@@ -26,7 +26,9 @@ pub enum PlanError {
     #[error("stopped as asked while it was planned")]
     Interrupted,
     /// The reference of a lookup cannot be read.
-    #[error("{place}: step {step}, the lookup in {name}: its rows cannot be read")]
+    #[error(
+        "{place}: step {step}, the lookup in {name}: its rows cannot be read\n{}", place.excerpt().trim_end_matches('\n')
+    )]
     Reference {
         /// The place of the lookup in the package.
         place: Box<Place>,

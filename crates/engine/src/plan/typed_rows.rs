@@ -67,6 +67,11 @@ pub fn check(flow: &str, inputs: &TypedInputs, columns: &mut [Column]) -> Result
     Ok(())
 }
 
+/// True if no value of the field is right in such a column.
+pub fn is_misfit(field: &TypedField, column: &ColumnType) -> bool {
+    fit(field, column).is_err()
+}
+
 /// Refuses the first field whose values are in the source's own binary form.
 pub fn refuse_native(flow: &str, inputs: &TypedInputs) -> Result<(), PlanError> {
     let native = |field: &TypedField| Some((field.name.clone(), field.native.clone()?));
@@ -219,7 +224,9 @@ fn fit(field: &TypedField, column: &ColumnType) -> Result<Fit, Misfit> {
             ColumnType::Uuid | ColumnType::Text { .. } => Ok(Fit::AsWritten),
             _ => misfit("UUIDs", "make the column uuid or text"),
         },
-        DataType::Binary | DataType::FixedSizeBinary(_) if *column != ColumnType::Binary => {
+        DataType::Binary | DataType::BinaryView | DataType::FixedSizeBinary(_)
+            if *column != ColumnType::Binary =>
+        {
             misfit("bytes", "make the column bytea")
         }
         number if number.is_numeric() => match column {
@@ -301,6 +308,12 @@ mod tests {
             (DataType::Boolean, &ColumnType::Int32, None),
             (DataType::Binary, &ColumnType::Binary, Some(Fit::AsWritten)),
             (DataType::Binary, &TEXT, None),
+            (DataType::BinaryView, &TEXT, None),
+            (
+                DataType::BinaryView,
+                &ColumnType::Binary,
+                Some(Fit::AsWritten),
+            ),
             (DataType::Int64, &ColumnType::Int16, Some(Fit::AsWritten)),
             (DataType::Int64, &ColumnType::Float64, Some(Fit::Exact)),
             (DataType::Int64, &ColumnType::Bool, None),

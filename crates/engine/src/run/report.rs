@@ -122,10 +122,13 @@ fn step_notes(table: &TableReport) -> Vec<String> {
             ));
         }
         if step.filtered > 0 && step.filtered == step.rows_in {
+            let rows = counted(step.filtered, "row");
+            let found = match step.step.as_str() {
+                "output" => format!("the output `{what}` takes none of its {rows}"),
+                _ => format!("`{what}` is true for none of its {rows}"),
+            };
             notes.push(format!(
-                "{of_step}: `{what}` is true for none of its {}, so all are filtered: look at the condition, and at the rows \
-                 with `inrush peek`",
-                counted(step.filtered, "row")
+                "{of_step}: {found}, so all are filtered: look at the condition, and at the rows with `inrush peek`"
             ));
         }
     }

@@ -245,8 +245,13 @@ impl<'a> AskedSteps<'a> {
         Ok(loaded)
     }
 
-    /// The place in the package where a step adds a column.
+    /// The place in the package of the value that a step gives to a column that it adds.
     fn derived_at(&self, step: usize, column: &str) -> Place {
+        self.package.origin.place(&self.path_of(step, column))
+    }
+
+    /// The setting in which a step adds a column.
+    fn path_of(&self, step: usize, column: &str) -> String {
         let setting = match &self.flow.steps[step] {
             Step {
                 derive: Some(_), ..
@@ -257,8 +262,7 @@ impl<'a> AskedSteps<'a> {
             _ => "unpivot".to_owned(),
         };
         let flow = self.package.index_of(self.flow);
-        let path = format!("flow[{flow}].step[{step}].{setting}");
-        self.package.origin.place(&path)
+        format!("flow[{flow}].step[{step}].{setting}")
     }
 
     fn no_column(
@@ -278,7 +282,11 @@ impl<'a> AskedSteps<'a> {
             Some(near) => format!("did you mean `{near}`?"),
             None => "add the column to the target, or remove it from the step".to_owned(),
         };
-        faults::at(self.derived_at(step - 1, column), what, &hint)
+        let place = self
+            .package
+            .origin
+            .key_place(&self.path_of(step - 1, column));
+        faults::at(place, what, &hint)
     }
 }
 

@@ -113,8 +113,9 @@ impl BoundSteps {
                 let what = format!("step {}: {what}", derived.step);
                 faults::at(derived.derived_at.clone(), what, hint)
             };
-            if let Some((what, hint)) = fit::never_fits(derived, &column.column_type) {
-                return Err(refused(&what, hint));
+            let never = fit::never_fits(derived, &inputs.columns[index], &column.column_type);
+            if let Some((what, hint)) = never {
+                return Err(refused(&what, &hint));
             }
             typed_rows::check(&flow_name, &inputs, &mut checked).map_err(|error| match error {
                 PlanError::Mismatch { what, hint, .. } => refused(&what, &hint),

@@ -1,7 +1,7 @@
 //! Reports faults of expressions with their place in the package.
 
 use inrush_package::{Flow, Package, PackageError, PackageFault, PackageFaultKind, Place};
-use inrush_transform::error::StepError;
+use inrush_transform::error::{StepError, StepErrorKind};
 
 use crate::plan::error::PlanError;
 
@@ -13,7 +13,11 @@ pub fn of_package(package: &Package, flow: &Flow, errors: Vec<StepError>) -> Pla
             true => format!("flow[{flow}].{}", error.setting),
             false => format!("flow[{flow}].step[{}].{}", error.step - 1, error.setting),
         };
-        fault(package.origin.place(&path), &error)
+        let place = match is_of_key(&error) {
+            true => package.origin.key_place(&path),
+            false => package.origin.place(&path),
+        };
+        fault(place, &error)
     });
     match PackageError::of(faults.collect()) {
         Err(error) => PlanError::Package(error),
@@ -33,6 +37,19 @@ pub fn at(place: Place, conflict: String, hint: &str) -> PlanError {
 /// Conditions of outputs stand in the flow, beside its steps.
 fn is_of_output(error: &StepError) -> bool {
     error.setting.starts_with("output[")
+}
+
+/// The faulty name is the key of its setting: a column of the flow in `on`, or a new column of `derive` or `take`. The value
+/// of such a setting is an expression or a column of the reference.
+fn is_of_key(error: &StepError) -> bool {
+    let is_new_name = matches!(
+        error.kind,
+        StepErrorKind::HidesColumn { .. } | StepErrorKind::Name { .. }
+    );
+    let names_new_column = ["derive.", "take."]
+        .iter()
+        .any(|setting| error.setting.starts_with(setting));
+    error.setting.starts_with("on.") || is_new_name && names_new_column
 }
 
 fn fault(mut place: Place, error: &StepError) -> PackageFault {

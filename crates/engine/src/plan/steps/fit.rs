@@ -5,10 +5,21 @@ use inrush_rows::column::ColumnType;
 use inrush_transform::types::sql_name;
 
 use super::DerivedTarget;
+use crate::plan::flow_inputs::TypedField;
+use crate::plan::typed_rows;
 
-/// Why no value of a derived column fits its column of the target, and how to fix it; `None` if values may fit.
-pub fn never_fits(derived: &DerivedTarget, target: &ColumnType) -> Option<(String, &'static str)> {
-    let hint = reason(&derived.column_type, target)?;
+/// Why no value of a derived column fits its column of the target, and how to fix it; `None` if values may fit. `field` is the
+/// derived column as typed rows.
+pub fn never_fits(
+    derived: &DerivedTarget,
+    field: &TypedField,
+    target: &ColumnType,
+) -> Option<(String, String)> {
+    let hint = match reason(&derived.column_type, target) {
+        Some(hint) => hint.to_owned(),
+        None if typed_rows::is_misfit(field, target) => misfit_hint(&derived.column_type, target),
+        None => return None,
+    };
     let what = format!(
         "`{}` has the type {}, and its column in the target has the type {}, which none of its values fit",
         derived.name,
@@ -16,6 +27,23 @@ pub fn never_fits(derived: &DerivedTarget, target: &ColumnType) -> Option<(Strin
         sql_name(target),
     );
     Some((what, hint))
+}
+
+/// The fix for a type that a column of typed rows could not take either.
+fn misfit_hint(from: &ColumnType, into: &ColumnType) -> String {
+    let fitting = sql_name(from);
+    let change = match (from, into) {
+        (ColumnType::Bool, _) if into.is_number() => {
+            format!("CAST the result AS {}", sql_name(into))
+        }
+        (ColumnType::Bool, ColumnType::Text { .. }) => "CAST the result AS VARCHAR".to_owned(),
+        (ColumnType::Binary, ColumnType::Text { .. }) => {
+            "make a text of the bytes, as in decode(x), hex(x) or to_base64(x)".to_owned()
+        }
+        (_, ColumnType::Bool) => "compare the number, as in x <> 0".to_owned(),
+        _ => format!("derive a value of the type {}", sql_name(into)),
+    };
+    format!("{change}, or make the column {fitting}")
 }
 
 /// The fix, if no value of the first type fits the second one.

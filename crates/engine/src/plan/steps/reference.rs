@@ -189,11 +189,17 @@ impl ReadReference<'_> {
         take: &[(String, String)],
         may_be_empty: bool,
     ) -> Result<Reference, PlanError> {
-        let mut wanted: Vec<String> = on.iter().chain(take).map(|(_, own)| own.clone()).collect();
+        // The settings that name columns of the reference, and the names.
+        let of_keys = on.iter().map(|(key, own)| (format!("on.{key}"), own));
+        let of_taken = take.iter().map(|(new, own)| (format!("take.{new}"), own));
+        let wanted = of_keys.chain(of_taken);
+        let mut wanted: Vec<(String, String)> = wanted
+            .map(|(setting, own)| (setting, own.clone()))
+            .collect();
         let first_by = source.first_by();
-        wanted.extend(first_by.map(|(column, _)| column.to_owned()));
+        wanted.extend(first_by.map(|(column, _)| ("lookup.first".to_owned(), column.to_owned())));
         let mut asked_for: Vec<String> = Vec::new();
-        for own in &wanted {
+        for (_, own) in &wanted {
             if !asked_for.contains(own) {
                 asked_for.push(own.clone());
             }
@@ -222,15 +228,13 @@ impl ReadReference<'_> {
         let matches = known.matches(false)?;
         let names = matches.columns.iter();
         let names: Vec<&str> = names.map(|found| found.detail.name.as_str()).collect();
+        let is_table = source.connection.is_some();
         let mut columns: Vec<Column> = Vec::new();
         let mut places = Vec::with_capacity(wanted.len());
-        for own in &wanted {
+        for (setting, own) in &wanted {
             let found = match place_of(own, names.iter().copied()) {
                 Ok(found) => &matches.columns[found],
-                Err(several) => {
-                    let is_first = first_by.is_some_and(|(column, _)| column == own);
-                    return Err(self.no_column(name, own, &names, &several, is_first));
-                }
+                Err(several) => return Err(self.no_column(name, setting, own, &names, &several)),
             };
             let Match { detail, source, .. } = found;
             let own = &detail.name;
@@ -242,10 +246,14 @@ impl ReadReference<'_> {
                 let column_type = column_type.ok_or_else(|| {
                     let what =
                         format!("`{own}` has the type {type_name}, which steps do not support");
-                    self.refused(
+                    self.refused_at(
+                        setting,
                         name,
                         &what,
-                        "read it with a `query` that casts it, for example to text",
+                        match is_table {
+                            true => "read it with a `query` that casts it, for example to text",
+                            false => "write another type in `columns`, such as bigint, numeric(18,2), text, date or timestamp",
+                        },
                     )
                 })?;
                 columns.push(columns::column(&known, detail, source, column_type, true));
@@ -254,11 +262,12 @@ impl ReadReference<'_> {
         let field_count = matches.field_count;
         let opened = inputs.settle(&flow, &flow_name, &mut columns, field_count)?;
         let mut keys = Vec::with_capacity(on.len());
-        for place in &places[..on.len()] {
+        for (place, (setting, _)) in places[..on.len()].iter().zip(&wanted) {
             let column = &columns[*place];
             let class = KeyClass::of(&column.column_type).ok_or_else(|| {
                 let what = format!("`{}` has a type whose values cannot be keys", column.name);
-                self.refused(
+                self.refused_at(
+                    setting,
                     name,
                     &what,
                     "compare integers, decimals, texts, dates, times, booleans or uuids",
@@ -268,7 +277,8 @@ impl ReadReference<'_> {
         }
         let is_folded = |(_, class): &(usize, KeyClass)| matches!(class, KeyClass::Folded(_));
         if !folds.is_none() && !keys.iter().any(is_folded) {
-            return Err(self.refused(
+            return Err(self.refused_at(
+                "fold",
                 name,
                 "`fold` is for texts, but no column of the key is a text",
                 "remove `fold`, or compare columns of texts",
@@ -283,7 +293,8 @@ impl ReadReference<'_> {
                 if !First::orders(&columns[place].column_type) {
                     let what =
                         format!("`first` names `{column}`, and rows cannot be ordered by its type");
-                    return Err(self.refused(
+                    return Err(self.refused_at(
+                        "lookup.first",
                         name,
                         &what,
                         "order by a number, a text, a date or a time",
@@ -346,42 +357,38 @@ impl ReadReference<'_> {
         }
     }
 
-    /// The error of a name that the reference does not have. `several` are the places of columns that differ from it in case alone.
+    /// The error of a setting that names a column which the reference does not have. `several` are the places of columns whose names
+    /// differ from it in case alone.
     fn no_column(
         &self,
         name: &str,
+        setting: &str,
         own: &str,
         names: &[&str],
         several: &[usize],
-        is_first: bool,
     ) -> PlanError {
+        let is_first = setting == "lookup.first";
         if is_first && own.is_empty() {
             let hint = "write a column of the reference, as in first = \"changed_at desc\", or remove `first`";
-            return self.refused_at("lookup.first", name, "`first` names no column", hint);
+            return self.refused_at(setting, name, "`first` names no column", hint);
         }
         if is_first && own.contains([',', ' ']) {
             let what =
                 format!("`first` orders by one column, and the reference has no column `{own}`");
             let hint = "write one column of the reference, as in first = \"changed_at desc\"; to order by several columns, \
                         number the rows in a `query`: row_number() OVER (ORDER BY ...) AS place";
-            return self.refused_at("lookup.first", name, &what, hint);
+            return self.refused_at(setting, name, &what, hint);
         }
         if !several.is_empty() {
             let alike = listed(several.iter().map(|place| names[*place]));
-            let what = format!("`{own}` may be any of its columns {alike}");
-            return self.refused(name, &what, "spell it exactly as the reference does");
+            let what = format!("`{own}` is ambiguous: the reference has the columns {alike}");
+            return self.refused_at(setting, name, &what, "spell it exactly as one of them");
         }
         let columns = listed(names.iter().copied());
         let what = format!("it has no column `{own}`; its columns are {columns}");
-        let (setting, instead) = match is_first {
-            true => (
-                "lookup.first",
-                "order by one of its columns, as in first = \"changed_at desc\"",
-            ),
-            false => (
-                "lookup",
-                "name a column of the reference in `on` and `take`",
-            ),
+        let instead = match is_first {
+            true => "order by one of its columns, as in first = \"changed_at desc\"",
+            false => "name a column of the reference",
         };
         let hint = match suggestion(own, names.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
