@@ -99,7 +99,9 @@ class Customers:
 def customers(place: Place, inrush: Inrush) -> Customers:
     """Return each destination that adds members. The suite of abilities holds the others to it."""
     if "add members" not in CLAIMS[place.title]:
-        pytest.skip('it refuses `unmatched = "add"`')
+        pytest.skip(
+            f"{place.title} cannot add members; test_abilities.py checks that it refuses it"
+        )
     return Customers(place, inrush)
 
 
