@@ -145,6 +145,16 @@ def test_endpoints_are_dealt_to_the_streams(inrush: Inrush) -> None:
         assert "the nodes of the server are not known: VIEW SERVER STATE permission" in note
 
 
+@pytest.mark.parametrize(
+    ("option", "name"), [("", "Inrush"), ("&application_name=nightly%20%C3%A9", "nightly é")]
+)
+def test_all_sessions_have_the_name_of_the_application(load: Load, option: str, name: str) -> None:
+    with Double() as double:
+        load(double.port, "encrypt=off" + option).expect(CLEAN)
+        assert loaded(double) == ROWS
+        assert set(double.applications) == {name} and len(double.applications) > 1
+
+
 @pytest.mark.parametrize("option", ["", "&table_lock=no"], ids=["usual", "without"])
 def test_bulk_loads_lock_their_table_unless_told_otherwise(load: Load, option: str) -> None:
     with Double() as double:

@@ -19,6 +19,7 @@ class Login:
     process_id: int
     user: str
     password: str
+    application: str
     database: str
     # The first token of a Kerberos login; None if a user and a password log in.
     ticket: bytes | None
@@ -45,6 +46,7 @@ class Login:
             process_id=process_id,
             user=text(1).decode("utf-16-le"),
             password=hidden.decode("utf-16-le"),
+            application=text(3).decode("utf-16-le"),
             database=text(8).decode("utf-16-le"),
             ticket=ticket,
             features=features(payload),

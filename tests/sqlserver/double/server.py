@@ -102,6 +102,8 @@ class Double:
     granted: list[int] = field(default_factory=list)
     # The users of all logins that were accepted.
     users: list[str] = field(default_factory=list)
+    # The application names of these logins.
+    applications: list[str] = field(default_factory=list)
 
     def __enter__(self) -> Double:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -295,6 +297,7 @@ class Client(Connection):
         self._packet_bytes = granted
         server.granted.append(granted)
         server.users.append(user)
+        server.applications.append(login.application)
         return True
 
     def _user(self, login: Login) -> tuple[str, bytes]:
