@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from harness import certificates
-from harness.command import CLEAN, FAILED, INTERRUPTED, USAGE, Inrush, Outcome
+from harness.command import CLEAN, FAILED, INTERRUPTED, USAGE, VERIFICATION, Inrush, Outcome
 from harness.packages import flow, package
 from sqlserver.double import Double
 from sqlserver.double.server import (
@@ -317,6 +317,18 @@ def test_a_refusal_in_the_middle_of_a_load(load: Load, early: bool) -> None:
         outcome = load(double.port, "encrypt=off")
         outcome.expect_one_message(FAILED, "1105", "make room on the server")
         double.rows_max = None
+        load(double.port, "encrypt=off").expect(CLEAN)
+        assert loaded(double) == ROWS
+
+
+@pytest.mark.parametrize("by", [-1, 1])
+def test_another_count_of_the_server_is_an_error(load: Load, by: int) -> None:
+    """No unit is committed whose rows the server has not all counted."""
+    with Double(miscounts_by=by) as double:
+        load(double.port, "encrypt=off").expect_one_message(
+            VERIFICATION, f"counts {ROWS + by} rows, but {ROWS} were sent"
+        )
+        double.miscounts_by = 0
         load(double.port, "encrypt=off").expect(CLEAN)
         assert loaded(double) == ROWS
 

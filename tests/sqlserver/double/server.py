@@ -71,6 +71,8 @@ class Double:
     strict: bool = False
     # A bulk load is refused as soon as its error is found, and not after its last packet.
     refuses_early: bool = False
+    # What is added to the count of the rows of each bulk load.
+    miscounts_by: int = 0
     # After such a refusal the server reads no more, and keeps the connection open.
     stops_reading: bool = False
     # A bulk load with more rows is refused: the server is full (error 1105).
@@ -443,4 +445,4 @@ class Client(Connection):
                 raise GoneError from error
             return
         self._garble(ROWS)
-        self._send(done(DONE_COUNT, result.count or 0))
+        self._send(done(DONE_COUNT, (result.count or 0) + self._server.miscounts_by))
