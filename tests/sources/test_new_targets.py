@@ -152,7 +152,8 @@ def test_what_a_target_cannot_have_is_named(
         "index texts: its column tags is copied as text",
         "the primary key (left_out): not all of its columns are copied as they are",
         "these columns of the new table get another type, because the source's has no "
-        "counterpart: m text instead of public.mood;",
+        "counterpart: m text instead of public.mood; to choose the types, create the table first, "
+        "or list the `columns` of the flow in a package",
     ):
         assert part in said, said
     assert said.count('"public"."t" does not get ') == 1

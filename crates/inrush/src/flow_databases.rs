@@ -16,8 +16,8 @@ use inrush_source_adbc::{AdbcSource, Column, Databases, file_of};
 
 use crate::flow_since::{self, Beginning};
 use crate::flow_source::{
-    Paces, STABLE_NOTE, rate_note, refuse_what_needs_postgresql, settings_of, typed_inputs,
-    types_note,
+    Paces, STABLE_NOTE, is_known_type, rate_note, refuse_what_needs_postgresql, settings_of,
+    typed_inputs, types_note,
 };
 
 /// The tables and queries of all flows of a run. Each is opened once: all plans of a run see the same rows.
@@ -130,7 +130,9 @@ impl FlowDatabases {
         }
         let columns = opened.source_columns().iter().map(of_new_target);
         let columns: Vec<ColumnDetail> = columns.collect();
-        notes.extend(types_note(asked, &*opened, &columns)?);
+        notes.extend(types_note(asked, &*opened, &columns, |_, declared| {
+            is_known_type(declared)
+        })?);
         Ok(FlowInputs {
             nothing_new,
             ..typed_inputs(asked, opened, columns)?

@@ -12,7 +12,9 @@ use inrush_package::{ColumnDetail, FlowSource, Package, TableName};
 use inrush_rows::pace::Pace;
 use inrush_rows::quantity::bytes;
 use inrush_rows::type_name::TypeName;
-use inrush_source::{AS_TEXT, DatabaseSettings, ReadLimits, Rows, Since, Source, SourceColumn};
+use inrush_source::{
+    AS_TEXT, DatabaseSettings, InputKind, ReadLimits, Rows, Since, Source, SourceColumn,
+};
 
 use crate::flow_files::form_of_typed_rows;
 
@@ -140,12 +142,19 @@ pub fn takes_columns_of_source(asked: &FlowAsked<'_>) -> Result<bool, PlanError>
     Ok(asked.flow.column_details()?.is_empty() && asked.filled.is_none())
 }
 
+/// True if the type is known by this name in all databases.
+pub fn is_known_type(declared: &str) -> bool {
+    TypeName::parse(declared).is_some_and(|name| name.column_type().is_some())
+}
+
 /// The note about columns of a new table that get another type than in the source, because that one has no counterpart: an enum,
-/// a domain and the like. `columns` are those of the new table.
+/// a domain and the like. `columns` are those of the new table. `has_counterpart` is asked for the number of a column and its
+/// type as the source declares it.
 pub fn types_note(
     asked: &FlowAsked<'_>,
     source: &dyn Source,
     columns: &[ColumnDetail],
+    has_counterpart: impl Fn(usize, &str) -> bool,
 ) -> Result<Option<String>, PlanError> {
     if !takes_columns_of_source(asked)? {
         return Ok(None);
@@ -156,18 +165,22 @@ pub fn types_note(
         chosen.any(|chosen| chosen.strip_suffix(AS_TEXT) == Some(name))
     };
     let fields = source.columns()?;
-    let changes = fields.iter().zip(columns).filter_map(|(field, column)| {
-        let (declared, own) = (field.declared.as_ref()?, column.type_name.as_ref()?);
-        let is_known = TypeName::parse(declared).is_some_and(|name| name.column_type().is_some());
-        let is_other =
-            !is_known && !declared.eq_ignore_ascii_case(own) && !asked_as_text(&column.name);
-        is_other.then(|| format!("{} {own} instead of {declared}", column.name))
-    });
+    let changes = fields
+        .iter()
+        .zip(columns)
+        .enumerate()
+        .filter_map(|(index, (field, column))| {
+            let (declared, own) = (field.declared.as_ref()?, column.type_name.as_ref()?);
+            let is_other = !has_counterpart(index, declared)
+                && !declared.eq_ignore_ascii_case(own)
+                && !asked_as_text(&column.name);
+            is_other.then(|| format!("{} {own} instead of {declared}", column.name))
+        });
     let changes: Vec<String> = changes.collect();
     Ok((!changes.is_empty()).then(|| {
         format!(
             "{}: these columns of the new table get another type, because the source's has no counterpart: {}; to choose the \
-             types, list `columns`, or create the table first",
+             types, create the table first, or list the `columns` of the flow in a package",
             asked.name,
             changes.join(", ")
         )
@@ -218,7 +231,10 @@ impl OpenInputs for Opened {
             })
         };
         Some(TypedInputs {
-            kind: "table",
+            kind: match self.0.input(0).kind() {
+                InputKind::Query => "query",
+                _ => "table",
+            },
             origin: FieldOrigin::Database,
             columns: columns.map(field).collect::<Option<_>>()?,
         })

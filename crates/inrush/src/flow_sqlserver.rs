@@ -14,6 +14,7 @@ use inrush_source_sqlserver::{SessionOptions, SqlServerSource};
 use crate::flow_since::{self, Beginning};
 use crate::flow_source::{
     Paces, STABLE_NOTE, rate_note, refuse_what_needs_postgresql, settings_of, typed_inputs,
+    types_note,
 };
 
 /// The tables and queries of all flows of a run. Each is opened once.
@@ -108,7 +109,10 @@ impl FlowSqlServer {
             nullable: !column.not_null,
             ..ColumnDetail::named(&column.name)
         });
-        let columns = columns.collect();
+        let columns: Vec<ColumnDetail> = columns.collect();
+        let has_counterpart =
+            |index: usize, _: &str| opened.source_columns()[index].has_counterpart();
+        notes.extend(types_note(asked, &*opened, &columns, has_counterpart)?);
         Ok(FlowInputs {
             nothing_new,
             ..typed_inputs(asked, opened, columns)?

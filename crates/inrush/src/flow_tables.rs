@@ -21,7 +21,8 @@ use inrush_source_postgres::{
 use crate::ConnectionDefaults;
 use crate::flow_since::{self, Beginning};
 use crate::flow_source::{
-    STABLE_NOTE, limits_of, rate_note, rows_of, takes_columns_of_source, typed_inputs, types_note,
+    STABLE_NOTE, is_known_type, limits_of, rate_note, rows_of, takes_columns_of_source,
+    typed_inputs, types_note,
 };
 use crate::registry::is_server_of_source;
 
@@ -252,7 +253,9 @@ impl FlowTables {
             ));
         }
         let columns = columns_of_target(&opened);
-        notes.extend(types_note(asked, &*opened, &columns)?);
+        notes.extend(types_note(asked, &*opened, &columns, |_, declared| {
+            is_known_type(declared)
+        })?);
         Ok(FlowInputs {
             primary_key,
             structure,

@@ -2,7 +2,7 @@
 
 use arrow_schema::DataType;
 use inrush_source::SourceColumn;
-use inrush_tds::{ColumnMetadata, SqlType, result};
+use inrush_tds::{ColumnMetadata, Length, SqlType, result};
 
 /// A column that is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +32,37 @@ impl Column {
             is_uuid: matches!(sql_type, SqlType::UniqueIdentifier),
             not_null: !described.is_nullable(),
             sql_type,
+        }
+    }
+
+    /// True if a new column gets this type by the name that it has elsewhere. False if it gets a wider type or one without
+    /// the limit: the characters of `nvarchar(20)` are units of UTF-16, those of `varchar(20)` are bytes.
+    pub fn has_counterpart(&self) -> bool {
+        match self.sql_type {
+            SqlType::TinyInt
+            | SqlType::Money
+            | SqlType::SmallMoney
+            | SqlType::Char(..)
+            | SqlType::NChar(..)
+            | SqlType::Xml
+            | SqlType::Binary(_) => false,
+            SqlType::VarChar(length, _)
+            | SqlType::NVarChar(length, _)
+            | SqlType::VarBinary(length) => length == Length::Max,
+            SqlType::Bit
+            | SqlType::SmallInt
+            | SqlType::Int
+            | SqlType::BigInt
+            | SqlType::Real
+            | SqlType::Float
+            | SqlType::Decimal { .. }
+            | SqlType::Date
+            | SqlType::Time(_)
+            | SqlType::DateTime2(_)
+            | SqlType::DateTime
+            | SqlType::SmallDateTime
+            | SqlType::DateTimeOffset(_)
+            | SqlType::UniqueIdentifier => true,
         }
     }
 
