@@ -143,6 +143,12 @@ def test_only_loaded_rows_are_compared(database: Database, inrush: Inrush) -> No
     copied(database, inrush, words=', since = { column = "at" }')
     database.execute("INSERT INTO orders VALUES (0, 'later', now())")
     inrush("verify", "--compare", "copy.toml").expect(CLEAN, "the mark) are equal")
+    database.execute("UPDATE orders SET at = now() WHERE id = 3")
+    inrush("verify", "--compare", "copy.toml").expect(
+        VERIFICATION,
+        "differ: 0 only in the source, 1 only in the target, 0 with other values",
+        "rows that were changed in the source since the mark are only in the target: run the load",
+    )
 
 
 def test_steps_that_only_add_columns_are_no_hindrance(database: Database, inrush: Inrush) -> None:

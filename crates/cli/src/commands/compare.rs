@@ -132,6 +132,12 @@ fn result_lines(flow: &FlowCompared) -> Vec<String> {
                 counted(found.splits_all as u64, "split"),
                 flow.key.join(", ")
             ));
+            if flow.limit.is_some() && only_there > 0 {
+                lines.push(
+                    "  rows that were changed in the source since the mark are only in the target: run the load, and compare again"
+                        .to_owned(),
+                );
+            }
             lines.extend(found.splits.iter().flat_map(split_lines));
             lines.extend(unfit_line("source", &found.unfit[0]));
             lines.extend(unfit_line("target", &found.unfit[1]));
