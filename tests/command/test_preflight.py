@@ -119,7 +119,7 @@ def test_the_run_finds_its_prediction(newest_database: Database, inrush: Inrush)
     assert newest_database.value("SELECT count(*) FROM t") == 60_000
     # Files that are loaded already are named, and nothing is predicted.
     again = inrush("preflight", path, "--json").expect(CLEAN)
-    assert "has loaded these files already" in again.output
+    assert "has loaded these rows already" in again.output
     assert found(again)["prediction"] is None
 
 

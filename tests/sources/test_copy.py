@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from conftest import SharedServer, StartServer
@@ -51,6 +54,55 @@ def test_a_schema_is_copied_by_a_pattern(
         assert target.rows(query) == database.rows(query)
     inrush("run", "copy.toml").expect(CLEAN, "already loaded")
     inrush(*words[:-1], "sales.x*").expect(FAILED, "sales.x*", "no table", "sales.orders")
+
+
+def test_a_hint_names_what_to_write(database: Database, target: Database, inrush: Inrush) -> None:
+    """Columns without a counterpart are all named, and the hint is the option that copies them."""
+    database.execute(
+        "CREATE TABLE shifts (id int, worked interval, tags text[]);"
+        "INSERT INTO shifts VALUES (1, '1 day 2 hours', '{a,b}'), (2, NULL, NULL)"
+    )
+    words = ["copy", "--from", database.url, "--table", "shifts", "--to"]
+    inrush(*words, target.url).expect(CLEAN)
+    read = "SELECT t::text FROM shifts AS t ORDER BY id"
+    assert (
+        target.rows(read) == database.rows(read) == [('(1,"1 day 02:00:00","{a,b}")',), ("(2,,)",)]
+    )
+    folder = inrush.folder
+    for to, found in (
+        ("x.duckdb", None),
+        ("parquet:lake", f"SELECT * FROM '{folder}/lake/**/*.parquet' ORDER BY id"),
+    ):
+        refused = inrush(*words, to).expect(USAGE)
+        assert (
+            "these columns of the table have types without a counterpart in this destination: "
+            "`worked` (interval), `tags` (text[])"
+        ) in refused.said
+        hint = re.search(
+            r"hint: .*: (--columns '.*'), or in a package source = .*(columns = \[.*\])",
+            refused.said,
+        )
+        assert hint is not None, refused.said
+        assert hint[2] == 'columns = ["id", "worked::text", "tags::text"]'
+        inrush(*words, to, *shlex.split(hint[1])).expect(CLEAN)
+        with duckdb.connect(":memory:" if found else str(folder / to), read_only=not found) as file:
+            rows = file.execute(found or "SELECT * FROM shifts ORDER BY id").fetchall()
+        assert rows == [(1, "1 day 02:00:00", "{a,b}"), (2, None, None)]
+
+
+def test_hints_name_the_options(database: Database, target: Database, inrush: Inrush) -> None:
+    """A user of the command reads the option, a user of a package the setting."""
+    database.execute("CREATE TABLE t (id int); INSERT INTO t VALUES (1), (NULL)")
+    words = ["copy", "--from", database.url, "--table", "t", "--to", target.url]
+    inrush(*words, "--split-by", "id").expect(FAILED, "`split_nulls = true` (--split-nulls)")
+    inrush(*words, "--mode", "append").expect(FAILED, 'mode = "create" (--mode create)')
+    inrush(*words).expect(CLEAN)
+    database.execute("INSERT INTO t VALUES (2)")
+    hints = ("(--mode replace)", "`since` in a package", "--again", "(--mode append)")
+    inrush(*words).expect(FAILED, "that an earlier run loaded from", *hints)
+    inrush(*words, "--mode", "replace").expect(CLEAN)
+    read = "SELECT id FROM t ORDER BY id"
+    assert target.rows(read) == database.rows(read) == [(1,), (2,), (None,)]
 
 
 def test_all_tables_are_of_one_moment(database: Database, target: Database, inrush: Inrush) -> None:

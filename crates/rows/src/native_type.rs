@@ -14,8 +14,8 @@ pub struct NativeType {
     pub limit: Option<i32>,
     /// The type as SQL names it, for people and for a new target.
     pub sql: String,
-    /// How the values can be read in another form, for people.
-    pub instead: String,
+    /// The column in a list of those to read, if the database's text of its values is to be read instead: `tags::text`.
+    pub as_text: String,
 }
 
 impl NativeType {
@@ -35,7 +35,7 @@ mod tests {
             form: "postgresql bit".to_owned(),
             limit: Some(8),
             sql: "bit(8)".to_owned(),
-            instead: String::new(),
+            as_text: String::new(),
         };
         let fits = [None, Some(8), Some(9)].map(|limit| bits.fits_in("postgresql bit", limit));
         assert_eq!(fits, [true, true, false]);

@@ -33,7 +33,7 @@ mod stream_by;
 mod structure;
 mod wait;
 
-pub use chosen_columns::{AS_TEXT, choose_columns};
+pub use chosen_columns::{AS_TEXT, choose_columns, read_as_text};
 pub use chunks::{Chunks, NativeRows};
 pub use comparison::{Comparison, SplitDifference, UnfitRows};
 pub use content::{ContentHash, SplitContent, SplitEnd};

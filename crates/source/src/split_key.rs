@@ -35,7 +35,7 @@ pub fn null_key(input: &Path, column: &str) -> SourceError {
             "the column {}, which `split_by` names, is NULL in at least one row: such a row is in no range of the key",
             identifier(column)
         ),
-        "name a column without NULL, or set `split_nulls = true`: these rows are then read with the first range",
+        "name a column without NULL, or set `split_nulls = true` (--split-nulls): these rows are then read with the first range",
     )
 }
 

@@ -324,12 +324,12 @@ fn changed(flow: &WantedFiles<'_>, file: &dyn Input) -> PlanError {
     PlanError::Target {
         target: flow.target.clone(),
         what: format!(
-            "has the rows that an earlier run of this package loaded from {name}, but {name} has \
-             other rows now: a load would add all of them to the old ones",
+            "has the rows that an earlier run loaded from {name}, but {name} has other rows now: a load would add \
+             all of them to the old ones",
             name = file.name().display()
         ),
-        hint: "replace the old rows with mode = \"replace\", or load only new rows with `since`; \
-               --again adds all rows once more, with mode = \"append\""
+        hint: "replace the old rows with mode = \"replace\" (--mode replace), or load only new rows with `since` in a package; \
+               --again adds all rows once more, with mode = \"append\" (--mode append)"
             .to_owned(),
     }
 }

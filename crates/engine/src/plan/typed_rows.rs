@@ -9,6 +9,7 @@ use inrush_convert::Converter;
 use inrush_rows::column::{Column, ColumnType, SpecialType};
 use inrush_rows::column_policy::NumberForm;
 use inrush_rows::typed_rows::is_readable;
+use inrush_source::read_as_text;
 
 use super::error::PlanError;
 use super::flow_inputs::{TypedField, TypedInputs};
@@ -72,20 +73,40 @@ pub fn is_misfit(field: &TypedField, column: &ColumnType) -> bool {
     fit(field, column).is_err()
 }
 
-/// Refuses the first field whose values are in the source's own binary form.
+/// The most columns that a hint lists.
+const LISTED_COLUMNS_MAX: usize = 20;
+
+/// Refuses the fields whose values are in the source's own binary form.
 pub fn refuse_native(flow: &str, inputs: &TypedInputs) -> Result<(), PlanError> {
-    let native = |field: &TypedField| Some((field.name.clone(), field.native.clone()?));
-    match inputs.columns.iter().find_map(native) {
-        None => Ok(()),
-        Some((name, native)) => Err(PlanError::Mismatch {
-            flow: flow.to_owned(),
-            what: format!(
-                "`{name}` of the {} has the type {}, which Inrush cannot load",
-                inputs.kind, native.sql
-            ),
-            hint: native.instead,
-        }),
+    let natives = inputs.columns.iter().filter_map(|field| {
+        let native = field.native.as_ref()?;
+        Some(format!("`{}` ({})", field.name, native.sql))
+    });
+    let natives: Vec<String> = natives.collect();
+    if natives.is_empty() {
+        return Ok(());
     }
+    let to_read = |field: &TypedField| match &field.native {
+        Some(native) => native.as_text.clone(),
+        None => field.name.clone(),
+    };
+    let to_read: Vec<String> = match inputs.columns.len() {
+        0..=LISTED_COLUMNS_MAX => inputs.columns.iter().map(to_read).collect(),
+        _ => {
+            let natives = inputs.columns.iter().filter(|field| field.native.is_some());
+            let others = std::iter::once("...".to_owned());
+            others.chain(natives.map(to_read)).collect()
+        }
+    };
+    Err(PlanError::Mismatch {
+        flow: flow.to_owned(),
+        what: format!(
+            "these columns of the {} have types without a counterpart in this destination: {}",
+            inputs.kind,
+            natives.join(", ")
+        ),
+        hint: read_as_text(to_read.iter().map(String::as_str)),
+    })
 }
 
 /// The unusual ways in which values of typed rows are passed on, one line for each.
@@ -194,7 +215,10 @@ fn native_fit(field: &TypedField, column: &ColumnType) -> Option<Result<Fit, Mis
         _ => Some(Err(Misfit {
             holds: "values that only a column of the same type in the same kind of database can take",
             mend: match &field.native {
-                Some(native) => format!("give the column the same type, or {}", native.instead),
+                Some(native) => format!(
+                    "give the column the same type, or {}",
+                    read_as_text(["...", &native.as_text])
+                ),
                 None => "give the column another type".to_owned(),
             },
         })),
@@ -282,7 +306,7 @@ mod tests {
                 form: "postgresql inet".to_owned(),
                 limit: None,
                 sql: "inet".to_owned(),
-                instead: "read `x::text`".to_owned(),
+                as_text: "x::text".to_owned(),
             }),
         };
         assert_eq!(

@@ -40,7 +40,7 @@ pub fn words(error: &dyn std::error::Error) -> String {
 /// The finding that there is nothing to do.
 pub fn loaded_already(run: &RunName) -> Finding {
     Finding::tells(format!(
-        "run {run} has loaded these files already: a run would do nothing"
+        "run {run} has loaded these rows already: a run would do nothing"
     ))
 }
 

@@ -249,7 +249,7 @@ impl Source for JsonFolder {
             form: format!("{} of a line of JSON", column.name),
             limit: None,
             sql: "text".to_owned(),
-            instead: String::new(),
+            as_text: String::new(),
         };
         Some(self.columns().ok()?.into_iter().map(form).collect())
     }

@@ -6,7 +6,7 @@ use arrow_array::new_empty_array;
 use arrow_schema::{DataType, Field};
 use inrush_rows::sql_text::identifier;
 use inrush_rows::typed_rows::Cells;
-use inrush_source::{AS_TEXT, SourceColumn, SourceError};
+use inrush_source::{AS_TEXT, SourceColumn, SourceError, read_as_text};
 
 use crate::error::unsuitable;
 
@@ -97,9 +97,7 @@ pub fn without_counterpart(input: &Path, name: &str, type_name: &str) -> SourceE
             "the column {} has the type {type_name}, which has no counterpart",
             identifier(name)
         ),
-        format!(
-            "name the columns to read, and this one as {name}{AS_TEXT}: its values are then the database's text"
-        ),
+        read_as_text(["...", &format!("{name}{AS_TEXT}")]),
     )
 }
 

@@ -172,7 +172,7 @@ pub(crate) fn look(
                 "it reads the foreign table {table} with several sessions (`split_by`), and each session sees it at another moment: \
                  rows that change in between might be read twice or never"
             ),
-            "leave `split_by` out; or write `stable = true` if nobody writes to it during the load",
+            "leave `split_by` out; or set `stable = true` (--stable) if nobody writes to it during the load",
         ));
     }
     let failed = |error| of_session(name, error);

@@ -9,7 +9,7 @@ use inrush_pgclient::types::{ONE_MONEY, scale_of_money};
 use inrush_pgclient::{BlockingSession, FieldDescription};
 use inrush_pgcopy::{DecodedType, PgType};
 use inrush_rows::native_type::NativeType;
-use inrush_source::{AS_TEXT, ColumnCollation, SourceColumn, SourceError};
+use inrush_source::{AS_TEXT, ColumnCollation, SourceColumn, SourceError, read_as_text};
 
 use crate::error::{input_error, of_session, unsuitable};
 use crate::relations::ColumnFacts;
@@ -87,9 +87,7 @@ pub fn resolve(
     let mut columns = Vec::with_capacity(chosen.len());
     let described = described.iter().zip(&kinds).zip(natives);
     for ((name, is_text), ((field, (sql, is_enum)), form)) in chosen.iter().zip(described) {
-        let instead = format!(
-            "name the columns to read, and this one as {name}{AS_TEXT}: its values are then the server's text"
-        );
+        let as_text = format!("{name}{AS_TEXT}");
         let value = match (is_text, is_enum) {
             (true, _) | (_, true) => Some(text()),
             _ => of_type(field.type_oid, field.type_modifier),
@@ -104,7 +102,7 @@ pub fn resolve(
                 return Err(unsuitable(
                     input,
                     format!("the column {column} has the type {sql}, which has no counterpart"),
-                    instead,
+                    read_as_text(["...", &as_text]),
                 ));
             }
         };
@@ -127,7 +125,7 @@ pub fn resolve(
                     false => native_types::limit(field.type_modifier),
                 },
                 sql: sql.clone(),
-                instead,
+                as_text,
             }),
             is_native,
             declared: known.map_or_else(|| sql.clone(), |known| known.declared.clone()),

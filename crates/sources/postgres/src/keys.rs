@@ -243,7 +243,7 @@ impl<'a> Finder<'a> {
                     "the column {key}, which `split_by` names, is NULL in at least one row: \
                      such a row is in no range of the key"
                 ),
-                "name a column without NULL, or set `split_nulls = true`: these rows are then read with the first range",
+                "name a column without NULL, or set `split_nulls = true` (--split-nulls): these rows are then read with the first range",
             )),
             _ => Ok(()),
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use inrush_source::{SourceError, input_error, unsuitable};
+use inrush_source::{SourceError, input_error, read_as_text, unsuitable};
 use inrush_tdsclient::SessionError;
 
 /// Numbers of errors by which the user's text has to be changed: syntax, a second statement, an unknown column, a column
@@ -19,11 +19,7 @@ pub fn refused(input: &Path, doing: &str, error: &SessionError) -> SourceError {
             path: input.to_path_buf(),
         },
         SessionError::Address { hint, .. } => unsuitable(input, error.to_string(), hint.clone()),
-        SessionError::Columns(_) => unsuitable(
-            input,
-            what,
-            "list the columns to read, and write this one as NAME::text: it is then read as the server's text",
-        ),
+        SessionError::Columns(_) => unsuitable(input, what, read_as_text(["...", "NAME::text"])),
         SessionError::Server(message) if OF_WORDS.contains(&message.number) => unsuitable(
             input,
             what,

@@ -12,7 +12,7 @@ use inrush_pgclient::{ClientError, native_types};
 use inrush_pgcopy::{NativeShape, PgType};
 use inrush_rows::column::{Column, ColumnType, SpecialType};
 use inrush_rows::native_type::NativeType;
-use inrush_source::Source;
+use inrush_source::{AS_TEXT, Source, read_as_text};
 use tokio_postgres::error::SqlState;
 
 use super::WireForm;
@@ -299,9 +299,12 @@ impl NewTypes<'_> {
                 let what = format!(
                     "column `{column}`: {type_name:?} is not a type for a new table: the server says: {message}"
                 );
-                let own = "name a type that the database has (`\\dT` of psql lists its own ones), or make this one there first; \
-                           a column of a table that is copied can be read as another type: columns = [\"NAME::text\"]";
-                let known = self.known.mismatch(what, hint.as_deref().unwrap_or(own));
+                let own = format!(
+                    "name a type that the database has (`\\dT` of psql lists its own ones), or make this one there first; \
+                     if the rows come from a database, you can {}",
+                    read_as_text(["...", &format!("{column}{AS_TEXT}")])
+                );
+                let known = self.known.mismatch(what, hint.as_deref().unwrap_or(&own));
                 known.into()
             }
             error => PostgresError::from(error).into(),

@@ -47,11 +47,11 @@ fn check_new(flow: &Flow, target: &FlowTarget<'_>) -> Result<(), PlanError> {
     match flow.mode {
         Mode::Upsert => Err(target.refusal(
             "does not exist, but mode = \"upsert\" merges into an existing table",
-            "check the name, or use mode = \"create\" the first time",
+            "check the name, or make the table with a unique index on its key",
         )),
         Mode::Append => Err(target.refusal(
             "does not exist, but mode = \"append\" needs an existing table",
-            "check the name, or use mode = \"create\"",
+            "check the name, or use mode = \"create\" (--mode create); with `since`, make the table first",
         )),
         Mode::Create | Mode::Replace => Ok(()),
     }
@@ -180,7 +180,7 @@ pub fn check_empty(target: &str, mode: Mode, facts: Option<&TableFacts>) -> Resu
     Err(PlanError::Target {
         target: target.to_owned(),
         what: "has rows already, but mode = \"create\" needs a new or empty target".to_owned(),
-        hint: "use mode = \"append\" to add to them, or empty the table yourself".to_owned(),
+        hint: "use mode = \"append\" to add to them, or mode = \"replace\" (--mode append, --mode replace)".to_owned(),
     })
 }
 

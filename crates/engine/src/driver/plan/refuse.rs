@@ -29,11 +29,11 @@ pub fn filled(flow: &ContractFlow) -> Result<(), PlanError> {
     match (&flow.facts, flow.target.mode) {
         (Some(facts), WriteMode::Create) if facts.has_rows => refuse(
             "has rows already, but mode = \"create\" needs a new or empty target",
-            "use mode = \"append\" to add to them, or mode = \"replace\"",
+            "use mode = \"append\" to add to them, or mode = \"replace\" (--mode append, --mode replace)",
         ),
         (None, WriteMode::Append) => refuse(
             "does not exist, but mode = \"append\" needs an existing table",
-            "check the name, or use mode = \"create\"",
+            "check the name, or use mode = \"create\" (--mode create); with `since`, make the table first",
         ),
         _ => Ok(()),
     }
