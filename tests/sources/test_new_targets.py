@@ -359,8 +359,12 @@ def test_other_databases_have_none(database: Database, inrush: Inrush) -> None:
     for option, setting in (("--with-indexes", "indexes"), ("--with-partitions", "partitions")):
         copy = ["copy", "--from", database.url, "--to", "x.duckdb", "--table", "t", option]
         inrush(*copy).expect(
-            USAGE, f"this destination cannot give a new table the {setting} of its source"
+            USAGE,
+            f"this destination cannot give a new table the {setting} of its source",
+            f"leave {option} out, or in a package `{setting}` of the source",
         )
     inrush("copy", "--from", database.url, "--to", "x.duckdb", "--table", "t").expect(CLEAN)
     back = ["copy", "--from", "x.duckdb", "--to", database.url, "--table", "t", "--into", "u"]
-    inrush(*back, "--with-indexes").expect(USAGE, "`indexes` needs a source in PostgreSQL")
+    inrush(*back, "--with-indexes").expect(
+        USAGE, "`indexes` (--with-indexes) needs a source in PostgreSQL"
+    )

@@ -290,4 +290,4 @@ def test_other_databases_have_no_such_proof(inrush: Inrush, tmp_path: Path) -> N
         connection.execute("CREATE TABLE orders AS SELECT 1 AS id")
     words = ["copy", "--from", "crm.duckdb", "--table", "orders", "--to", "parquet:lake"]
     outcome = inrush(*words, "--split-by", "id", "--unchanged-by-sums")
-    outcome.expect(USAGE, "`unchanged_by` needs a source in PostgreSQL")
+    outcome.expect(USAGE, "`unchanged_by` (--unchanged-by-sums) needs a source in PostgreSQL")

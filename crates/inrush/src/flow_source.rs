@@ -28,24 +28,30 @@ pub fn refuse_what_needs_postgresql(
     source: &FlowSource,
     verdict: &str,
 ) -> Result<(), PlanError> {
-    let (word, hint) = if source.indexes {
-        ("indexes", "remove it, and create the indexes yourself")
+    let (word, option, hint) = if source.indexes {
+        (
+            "indexes",
+            "--with-indexes",
+            "leave it out, and create the indexes yourself",
+        )
     } else if source.partitions {
         (
             "partitions",
-            "remove it; `partition_by` of the flow partitions the target",
+            "--with-partitions",
+            "leave it out; `partition_by` (--partition-by) partitions the target",
         )
     } else if source.unchanged_by.is_some() {
         (
             "unchanged_by",
-            "remove it: after a stop the loaded rows are read again and compared, unless they are `stable`",
+            "--unchanged-by-sums",
+            "leave it out: after a stop the loaded rows are read again and compared, unless they are `stable`",
         )
     } else {
         return Ok(());
     };
     Err(PlanError::Mismatch {
         flow: asked.name.to_owned(),
-        what: format!("`{word}` {verdict}"),
+        what: format!("`{word}` ({option}) {verdict}"),
         hint: hint.to_owned(),
     })
 }
@@ -132,7 +138,7 @@ fn sources_in<'a>(
 pub fn rate_note(source: &dyn Source) -> Option<String> {
     let rate = source.pace()?.rate_bytes_max()?;
     Some(format!(
-        "at most {} a second are read (`rate_bytes_max` of the source)",
+        "at most {} a second are read (`rate_bytes_max` of the source, --source-max-rate)",
         bytes(rate)
     ))
 }

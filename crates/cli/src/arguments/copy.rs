@@ -11,7 +11,7 @@ use super::target::{TargetArguments, ToArguments};
 #[command(
     long_about = "\
 Copies tables or the rows of a query into another destination, without a package. The source is a
-PostgreSQL database, a DuckDB file, or a database with an ADBC driver, such as SQLite.
+PostgreSQL database, SQL Server, a DuckDB file, or a database with an ADBC driver, such as SQLite.
 
 In PostgreSQL all streams read at one snapshot: all tables are copied as they were at one moment,
 whatever is written meanwhile. A table is read in ranges of its pages, by all streams. A new table

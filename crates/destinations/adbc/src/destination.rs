@@ -425,7 +425,10 @@ impl Destination for AdbcDestination {
         {
             return Err(Error::Unsuitable {
                 what: format!("the schema {schema} of the table {name} does not exist"),
-                hint: format!("make it: CREATE SCHEMA {}", sql::identifier(schema)),
+                hint: format!(
+                    "make it: CREATE SCHEMA {}; or name another schema (--into-schema of a copy)",
+                    sql::identifier(schema)
+                ),
             });
         }
         let quirks = self.shared.quirks;

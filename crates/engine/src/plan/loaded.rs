@@ -250,8 +250,9 @@ impl<'a> LoadedFiles<'a> {
         other
             .map(|(flow, _)| {
                 format!(
-                    "{} has the rows of these files as they were loaded before the package was changed (its columns, its steps or \
-                     other settings). To load them as the package says now, set mode = \"replace\", or remove the old rows and run with --again",
+                    "{} has these rows as they were loaded before the package was changed (its columns, its steps or other settings). \
+                     To load them as the package says now, set mode = \"replace\" (--mode replace), or remove the old rows and run \
+                     with --again",
                     flow.target
                 )
             })
