@@ -189,7 +189,7 @@ impl ServerConnection {
     }
 
     /// Drops the connection without a Terminate message: the server rolls back the open transaction.
-    pub fn abandon(self) {
+    pub fn abandon(&self) {
         self.task.abort();
     }
 

@@ -73,8 +73,8 @@ pub enum CopyStop {
 }
 
 /// A COPY under way. Dropping it aborts the COPY, even if a block is half sent; the connection stays usable.
-pub struct CopyWriter<'session> {
-    session: &'session Session,
+pub struct CopyWriter {
+    session: Session,
     /// The driver's sink; `None` once this is dropped.
     sink: Option<Sink>,
     /// The block that is being sent without tokio-postgres.
@@ -86,15 +86,15 @@ pub struct CopyWriter<'session> {
 
 type Sink = Pin<Box<CopyInSink<Bytes>>>;
 
-impl<'session> CopyWriter<'session> {
+impl CopyWriter {
     /// Begins a COPY by its statement.
     pub async fn begin(
-        session: &'session Session,
+        session: &Session,
         statement: &str,
         pool: BlockPool,
         stop: Stop,
         doing: String,
-    ) -> Result<CopyWriter<'session>, PostgresError> {
+    ) -> Result<CopyWriter, PostgresError> {
         session.watch.forget_error();
         // The statement waits here for the locks that it needs.
         let _waiting = session.gauge.enter(Phase::ServerWait);
@@ -104,7 +104,7 @@ impl<'session> CopyWriter<'session> {
             .await
             .map_err(|error| session.error(error, doing.clone()))?;
         Ok(CopyWriter {
-            session,
+            session: session.clone(),
             sink: Some(Box::pin(sink)),
             outgoing: None,
             pool,
@@ -157,7 +157,8 @@ impl<'session> CopyWriter<'session> {
 
     /// Ends the COPY. Returns the server's own count of its rows.
     pub async fn finish(mut self) -> Result<u64, CopyStop> {
-        let _waiting = self.session.gauge.enter(Phase::SendWait);
+        let gauge = Arc::clone(&self.session.gauge);
+        let _waiting = gauge.enter(Phase::SendWait);
         let finished = self.end().await;
         finished.map_err(|error| CopyStop::Failed(self.session.error(error, self.doing.clone())))
     }
@@ -184,7 +185,7 @@ impl<'session> CopyWriter<'session> {
     }
 }
 
-impl Drop for CopyWriter<'_> {
+impl Drop for CopyWriter {
     fn drop(&mut self) {
         let (Some(blocks), Some(outgoing)) = (&self.session.blocks, self.outgoing.take()) else {
             return;

@@ -11,9 +11,11 @@ use tokio_postgres::types::ToSql;
 
 use super::error::PostgresError;
 
-/// A connection to the destination. Its methods are those of [`ServerConnection`], with the errors of this crate.
+/// A connection to the destination. Its methods are those of [`ServerConnection`], with the errors of this crate. Its clones
+/// share the connection.
+#[derive(Clone)]
 pub struct Session {
-    connection: ServerConnection,
+    connection: Arc<ServerConnection>,
     /// The rate limit for its blocks.
     pub pace: Arc<Pace>,
     /// The gauge of the stream that uses it.
@@ -35,7 +37,7 @@ impl Session {
         application_name: &str,
     ) -> Result<Session, PostgresError> {
         Ok(Session {
-            connection: ServerConnection::open(address, application_name).await?,
+            connection: Arc::new(ServerConnection::open(address, application_name).await?),
             pace: Arc::default(),
             gauge: Arc::default(),
         })
@@ -78,13 +80,24 @@ impl Session {
         Ok(self.connection.cancel(address).await?)
     }
 
+    /// This connection, as a stream uses it.
+    pub fn of_stream(&self, pace: &Arc<Pace>, gauge: &Arc<Gauge>) -> Session {
+        Session {
+            connection: Arc::clone(&self.connection),
+            pace: Arc::clone(pace),
+            gauge: Arc::clone(gauge),
+        }
+    }
+
     /// Drops the connection without a Terminate message: the server rolls back the open transaction.
-    pub fn abandon(self) {
+    pub fn abandon(&self) {
         self.connection.abandon();
     }
 
-    /// Ends the connection and waits until the server has seen it.
+    /// Ends the connection and waits until the server has seen it, unless a clone still uses it.
     pub async fn close(self) {
-        self.connection.close().await;
+        if let Some(connection) = Arc::into_inner(self.connection) {
+            connection.close().await;
+        }
     }
 }

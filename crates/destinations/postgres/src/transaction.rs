@@ -9,43 +9,43 @@ use super::session::Session;
 /// An open transaction of a session. If it is dropped before its end, it is rolled back: the ROLLBACK is sent before
 /// the session's next statement.
 #[must_use = "a transaction that is dropped is rolled back"]
-pub struct Transaction<'session> {
-    session: &'session Session,
+pub struct Transaction {
+    session: Session,
     commit: &'static str,
     /// The statement that rolls it back; `None` once it has ended.
     undo: Option<&'static str>,
 }
 
-impl<'session> Transaction<'session> {
+impl Transaction {
     /// Begins a transaction.
     pub async fn begin(
-        session: &'session Session,
+        session: &Session,
         doing: &str,
-    ) -> Result<Transaction<'session>, PostgresError> {
+    ) -> Result<Transaction, PostgresError> {
         Transaction::enter(session, "BEGIN", "COMMIT", "ROLLBACK", doing).await
     }
 
     /// Begins a part of the session's open transaction. `undo` keeps the savepoint, so that the part can be begun again
     /// within it.
     pub async fn part(
-        session: &'session Session,
+        session: &Session,
         [begin, end, undo]: [&'static str; 3],
         doing: &str,
-    ) -> Result<Transaction<'session>, PostgresError> {
+    ) -> Result<Transaction, PostgresError> {
         Transaction::enter(session, begin, end, undo, doing).await
     }
 
     async fn enter(
-        session: &'session Session,
+        session: &Session,
         begin: &'static str,
         commit: &'static str,
         undo: &'static str,
         doing: &str,
-    ) -> Result<Transaction<'session>, PostgresError> {
+    ) -> Result<Transaction, PostgresError> {
         // The value exists before BEGIN is sent, because a caller that stops waiting for the reply may still have begun
         // the transaction.
         let transaction = Transaction {
-            session,
+            session: session.clone(),
             commit,
             undo: Some(undo),
         };
@@ -73,7 +73,7 @@ impl<'session> Transaction<'session> {
     }
 }
 
-impl Drop for Transaction<'_> {
+impl Drop for Transaction {
     fn drop(&mut self) {
         let Some(undo) = self.undo.take() else {
             return;

@@ -17,14 +17,14 @@ use crate::plan::FlowPlan;
 
 /// A COPY under way, with the block that is being filled.
 pub struct Copying<'a> {
-    session: &'a Session,
+    session: Session,
     statement: Cow<'a, str>,
     stop: Stop,
     doing: String,
     pool: BlockPool,
     encoder: Encoder,
     /// `None` only after a statement between two COPYs has failed.
-    writer: Option<CopyWriter<'a>>,
+    writer: Option<CopyWriter>,
     block: Vec<u8>,
     /// Rows that the server counted in finished COPYs.
     counted: u64,
@@ -45,7 +45,7 @@ pub struct Copied {
 impl<'a> Copying<'a> {
     /// Begins a COPY. `doing` names the source and the table, for errors.
     pub async fn begin(
-        session: &'a Session,
+        session: &Session,
         flow: &FlowPlan,
         statement: Cow<'a, str>,
         pool: BlockPool,
@@ -56,7 +56,7 @@ impl<'a> Copying<'a> {
         encoder.check(flow)?;
         let (writer, block) = open(session, &statement, &encoder, &pool, &stop, &doing).await?;
         Ok(Copying {
-            session,
+            session: session.clone(),
             statement,
             stop,
             doing,
@@ -108,7 +108,7 @@ impl<'a> Copying<'a> {
         let _waiting = self.session.gauge.enter(Phase::ServerWait);
         self.session.execute(statement, &self.doing).await?;
         let (writer, block) = open(
-            self.session,
+            &self.session,
             &self.statement,
             &self.encoder,
             &self.pool,
@@ -146,7 +146,7 @@ impl<'a> Copying<'a> {
             self.counted += counted;
             if let Some(keys) = &mut self.keys {
                 let _waiting = self.session.gauge.enter(Phase::ServerWait);
-                let told = fast_copy::last_load(self.session).await?;
+                let told = fast_copy::last_load(&self.session).await?;
                 if told.rows != counted {
                     let error = Error::Verification {
                         what: format!("the COPY for {}, as the extension remembers it", self.doing),
@@ -163,14 +163,14 @@ impl<'a> Copying<'a> {
 }
 
 /// A COPY with its first block, which begins with the header of COPY's data.
-async fn open<'a>(
-    session: &'a Session,
+async fn open(
+    session: &Session,
     statement: &str,
     encoder: &Encoder,
     pool: &BlockPool,
     stop: &Stop,
     doing: &str,
-) -> Result<(CopyWriter<'a>, Vec<u8>), LoadError> {
+) -> Result<(CopyWriter, Vec<u8>), LoadError> {
     let (pool_of_writer, stop) = (pool.clone(), stop.clone());
     let writer =
         CopyWriter::begin(session, statement, pool_of_writer, stop, doing.to_owned()).await?;
@@ -180,7 +180,7 @@ async fn open<'a>(
 }
 
 async fn end(
-    mut writer: CopyWriter<'_>,
+    mut writer: CopyWriter,
     encoder: &Encoder,
     mut block: Vec<u8>,
 ) -> Result<u64, LoadError> {

@@ -46,7 +46,7 @@ pub fn load_all(
     let begun = context.stop.unless_asked(begin(context));
     let begun = context.runtime.block_on(begun);
     let (transaction, order) = begun.unwrap_or(Err(Error::Interrupted))?;
-    let mut connection = SessionStream::new(context, session, Additions::NONE);
+    let mut connection = SessionStream::new(*context, session.clone(), Additions::NONE);
     let target = LoadStream::new(&context.shared, &session.gauge, &mut connection);
     for flow in order {
         for (unit, planned) in run.plan.flows[flow].units.iter().enumerate() {
@@ -63,7 +63,7 @@ pub fn load_all(
 }
 
 /// Begins the transaction, and returns the flows in their order.
-async fn begin<'c>(context: &'c Context<'_>) -> Result<(Transaction<'c>, Vec<usize>), Error> {
+async fn begin(context: &Context<'_>) -> Result<(Transaction, Vec<usize>), Error> {
     let run = context.run;
     let session = &run.control;
     let mut transaction = None;

@@ -19,13 +19,13 @@ use crate::unit_transaction::{self, UnitMeasure};
 /// The transaction of a unit. It is rolled back if it is dropped before its last step.
 pub struct Performer<'a> {
     run: &'a PostgresRun,
-    session: &'a Session,
+    session: Session,
     flow_index: usize,
     flow: &'a FlowPlan,
     unit: &'a UnitPlan,
     is_careful: bool,
     doing: String,
-    transaction: Option<Transaction<'a>>,
+    transaction: Option<Transaction>,
     /// Rows that were sent.
     rows_sent: u64,
     /// Their sums; `None` if a split has none.
@@ -39,7 +39,7 @@ impl<'a> Performer<'a> {
     /// A performer that has done no step yet. `doing` describes the transaction, for errors.
     pub fn new(
         run: &'a PostgresRun,
-        session: &'a Session,
+        session: &Session,
         (flow_index, unit_index): (usize, usize),
         is_careful: bool,
         doing: String,
@@ -47,7 +47,7 @@ impl<'a> Performer<'a> {
         let (flow, unit) = run.unit((flow_index, unit_index));
         Performer {
             run,
-            session,
+            session: session.clone(),
             flow_index,
             flow,
             unit,
@@ -85,9 +85,8 @@ impl<'a> Performer<'a> {
 
     /// Performs a step.
     pub async fn perform(&mut self, step: &Step<'_>) -> Result<(), LoadError> {
-        let Performer {
-            run, session, unit, ..
-        } = *self;
+        let Performer { run, unit, .. } = *self;
+        let session = &self.session.clone();
         let _waiting = session.gauge.enter(Phase::ServerWait);
         match step {
             Step::Begin => {
@@ -170,7 +169,7 @@ impl<'a> Performer<'a> {
         record.careful = self.is_careful;
         let ledger = &run.ledger;
         Ok(ledger
-            .record_unit(self.session, &run.fence, &record)
+            .record_unit(&self.session, &run.fence, &record)
             .await?)
     }
 
@@ -181,7 +180,7 @@ impl<'a> Performer<'a> {
         let run = self.run;
         let stands = run
             .ledger
-            .stands(self.session, &run.fence, &self.unit.key)
+            .stands(&self.session, &run.fence, &self.unit.key)
             .await?;
         match stands {
             true => Ok(()),

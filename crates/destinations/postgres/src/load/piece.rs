@@ -30,8 +30,8 @@ pub struct Piece<'a> {
 impl<'a> Piece<'a> {
     /// No step is done yet. `splits` is the number of splits that it loads.
     pub fn new(
-        context: &'a Context<'a>,
-        session: &'a Session,
+        context: Context<'a>,
+        session: &Session,
         additions: &'a Additions,
         place: UnitPlace,
         method: LoadMethod,
@@ -43,7 +43,7 @@ impl<'a> Piece<'a> {
         if is_careful {
             context.run.stored_ways.loaded_again(place);
         }
-        let table = CopyRows::new(context, session, (flow, unit), method, additions);
+        let table = CopyRows::new(context, session.clone(), (flow, unit), method, additions);
         Piece {
             place,
             steps: steps(&table, splits).into(),
@@ -121,12 +121,12 @@ impl<'a> Piece<'a> {
             Step::TakeCounts => table.take_counts(performer).await?,
             Step::RecordSplits(_) => {
                 let records = std::mem::take(&mut self.records);
-                record(context, table.session, records).await?;
+                record(&context, &table.session, records).await?;
             }
             Step::Commit => {
                 if fault::wished(context.fault, FaultPoint::UnitCommitSent) {
                     let die = || fault::die(FaultPoint::UnitCommitSent);
-                    unit_transaction::send_commit_and(table.session, die).await;
+                    unit_transaction::send_commit_and(&table.session, die).await;
                 }
                 performer.perform(step).await?;
             }

@@ -24,8 +24,8 @@ use crate::{PostgresError, Session, fast_copy, staging};
 
 /// Writes the rows of a piece to its staging table, or directly to its target.
 pub struct CopyRows<'a> {
-    pub(super) context: &'a Context<'a>,
-    pub(super) session: &'a Session,
+    pub(super) context: Context<'a>,
+    pub(super) session: Session,
     pub(super) flow: &'a FlowPlan,
     pub(super) unit: &'a UnitPlan,
     /// How rows are sent.
@@ -61,8 +61,8 @@ enum Copier<'a> {
 impl<'a> CopyRows<'a> {
     /// Nothing is sent yet.
     pub fn new(
-        context: &'a Context<'a>,
-        session: &'a Session,
+        context: Context<'a>,
+        session: Session,
         (flow, unit): (&'a FlowPlan, &'a UnitPlan),
         method: LoadMethod,
         additions: &'a Additions,
@@ -116,7 +116,7 @@ impl<'a> CopyRows<'a> {
             return Ok(());
         };
         let waiting = self.session.gauge.enter(Phase::ServerWait);
-        let way = fast_copy::open(self.session, &fast.opening).await?;
+        let way = fast_copy::open(&self.session, &fast.opening).await?;
         drop(waiting);
         let is_first_refusal = run.stored_ways.note(place, &way);
         match way {
@@ -160,11 +160,11 @@ impl<'a> CopyRows<'a> {
             self.session.execute(&self.drop_check(), doing).await?;
         }
         let has_triggers = staging::has_triggers(schema, &self.unit.staging_table);
-        if unit_transaction::has_triggers(self.session, &has_triggers).await? {
+        if unit_transaction::has_triggers(&self.session, &has_triggers).await? {
             drop(waiting);
             // A trigger may change such a row, or add another one, after the COPY has counted it.
             if is_exact {
-                let measured = unit_transaction::measure(self.session, &self.unit.measure).await?;
+                let measured = unit_transaction::measure(&self.session, &self.unit.measure).await?;
                 return performer.measured(measured, true);
             }
             return performer.perform(&Step::Measure).await;
@@ -181,7 +181,7 @@ impl<'a> CopyRows<'a> {
             return performer.perform(&Step::Measure).await;
         }
         let keys = &self.copied.keys;
-        let measured = unit_transaction::ends(self.session, key, rows, keys).await?;
+        let measured = unit_transaction::ends(&self.session, key, rows, keys).await?;
         performer.measured(measured, false)
     }
 }
@@ -235,7 +235,7 @@ impl CopyRows<'_> {
         let stop = self.context.stop.clone();
         self.copier = Some(match self.method {
             LoadMethod::Careful => Copier::Careful(CarefulCopy::new(
-                self.session,
+                self.session.clone(),
                 self.flow,
                 self.unit,
                 &self.context.run.plan.settings,
@@ -249,7 +249,7 @@ impl CopyRows<'_> {
                     None => Cow::from(&self.unit.copy),
                 };
                 let pool = self.pool.clone();
-                let begun = Copying::begin(self.session, self.flow, copy, pool, stop, doing);
+                let begun = Copying::begin(&self.session, self.flow, copy, pool, stop, doing);
                 let copying = begun.await?;
                 Copier::Quick(match &self.fast {
                     Some(fast) if fast.tells_keys => copying.telling_keys(),

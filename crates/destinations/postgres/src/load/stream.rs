@@ -21,8 +21,8 @@ use crate::plan::unit_steps::SPLITS_AT_A_TIME;
 
 /// A stream with its session.
 pub struct SessionStream<'a> {
-    context: &'a Context<'a>,
-    session: &'a Session,
+    context: Context<'a>,
+    session: Session,
     /// The constraints and indexes that the staging of a unit gets for a careful load.
     additions: &'a Additions,
     /// The unit that is open, or the part of one.
@@ -32,8 +32,8 @@ pub struct SessionStream<'a> {
 impl<'a> SessionStream<'a> {
     /// A stream with its session; no unit is open.
     pub fn new(
-        context: &'a Context<'a>,
-        session: &'a Session,
+        context: Context<'a>,
+        session: Session,
         additions: &'a Additions,
     ) -> SessionStream<'a> {
         SessionStream {
@@ -56,9 +56,9 @@ impl<'a> SessionStream<'a> {
     }
 
     /// The open piece, with what it needs to wait for the server.
-    fn open(&mut self) -> (&'a Context<'a>, usize, &mut Piece<'a>) {
+    fn open(&mut self) -> (&Context<'a>, usize, &mut Piece<'a>) {
         let piece = self.open.as_mut().expect("a unit was begun");
-        (self.context, piece.target(), piece)
+        (&self.context, piece.target(), piece)
     }
 }
 
@@ -86,11 +86,11 @@ impl UnitStream for SessionStream<'_> {
             context,
             session,
             additions,
-            ..
-        } = *self;
+            open,
+        } = self;
         let place = (unit.target, unit.unit);
-        let piece = Piece::new(context, session, additions, place, method, unit.splits);
-        let piece = self.open.insert(piece);
+        let piece = Piece::new(*context, session, additions, place, method, unit.splits);
+        let piece = open.insert(piece);
         SessionStream::wait(context, unit.target, piece.begin())
     }
 
@@ -137,7 +137,7 @@ impl UnitStream for SessionStream<'_> {
         let Some(mut piece) = self.open.take() else {
             return Ok(());
         };
-        SessionStream::wait(context, piece.target(), piece.roll_back())
+        SessionStream::wait(&context, piece.target(), piece.roll_back())
     }
 
     /// The rollback is sent before the session's next statement, and is not waited for.
@@ -147,7 +147,9 @@ impl UnitStream for SessionStream<'_> {
     }
 
     fn finish(&mut self, target: usize, unit_key: &UnitKey) -> Result<()> {
-        let (context, session) = (self.context, self.session);
+        let SessionStream {
+            context, session, ..
+        } = &*self;
         let units = &context.run.plan.flows[target].units;
         let unit = units.iter().position(|unit| unit.key == *unit_key);
         let place = (target, unit.expect("a unit of the plan"));
@@ -164,7 +166,7 @@ pub fn by_control(
 ) -> std::result::Result<(), Error> {
     let control = &context.run.control;
     let loaded = {
-        let mut connection = SessionStream::new(context, control, additions);
+        let mut connection = SessionStream::new(*context, control.clone(), additions);
         load(&LoadStream::new(
             &context.shared,
             &control.gauge,

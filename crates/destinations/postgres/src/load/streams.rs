@@ -111,7 +111,7 @@ fn work_off(
     session.gauge = Arc::clone(gauge);
     gauge.served_by(session.backend_process_id, session.watch.tcp());
     let loaded = {
-        let mut connection = SessionStream::new(context, &session, Additions::NONE);
+        let mut connection = SessionStream::new(*context, session.clone(), Additions::NONE);
         let target = LoadStream::new(&context.shared, gauge, &mut connection);
         blocking(stream.work_off(&target, first, result))
     };

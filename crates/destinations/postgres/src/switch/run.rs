@@ -119,13 +119,13 @@ struct Switch {
 }
 
 impl Switch {
-    async fn perform<'a>(
+    async fn perform(
         &mut self,
-        session: &'a Session,
+        session: &Session,
         task: &SwitchTask<'_>,
         careful: &mut impl CarefulRows,
         step: &Step,
-        transaction: &mut Option<Transaction<'a>>,
+        transaction: &mut Option<Transaction>,
     ) -> Result<(), SwitchError> {
         let doing = "switching";
         let run_id = task.fence.run_id;

@@ -29,7 +29,7 @@ const ROWS_PER_SLICE: usize = 256;
 
 /// The table that a batch is sent to.
 pub struct CarefulCopy<'a> {
-    session: &'a Session,
+    session: Session,
     flow: &'a FlowPlan,
     unit: &'a UnitPlan,
     /// The table that takes the rows, and its schema.
@@ -49,7 +49,7 @@ impl<'a> CarefulCopy<'a> {
     /// For a unit's staging table or, with direct writes, its target, in an open transaction. `additions` are the
     /// constraints and indexes that the staging table got; `doing` names source and table, for errors.
     pub fn new(
-        session: &'a Session,
+        session: Session,
         flow: &'a FlowPlan,
         unit: &'a UnitPlan,
         settings: &'a RunSettings,
@@ -124,7 +124,7 @@ impl<'a> CarefulCopy<'a> {
 
     /// Called when all batches are sent.
     pub async fn end(self) -> Result<(), PostgresError> {
-        self.savepoint.release(self.session, &self.doing).await
+        self.savepoint.release(&self.session, &self.doing).await
     }
 
     /// The cause of a refusal.
@@ -136,7 +136,7 @@ impl<'a> CarefulCopy<'a> {
             Some(name) => {
                 let table = qualified(self.table.0, self.table.1);
                 let table = facts.table.as_deref().unwrap_or(&table);
-                self.definitions.of(self.session, table, name).await?
+                self.definitions.of(&self.session, table, name).await?
             }
             None => None,
         };
@@ -158,7 +158,7 @@ impl<'a> CarefulCopy<'a> {
     ) -> Result<u64, CopyStop> {
         // The COPY has no FREEZE, which a savepoint prevents.
         let mut writer = CopyWriter::begin(
-            self.session,
+            &self.session,
             &self.unit.copy_shared,
             self.pool.clone(),
             self.stop.clone(),
@@ -200,8 +200,13 @@ impl RowSink for BatchRows<'_, '_, '_> {
 
     async fn load(&mut self, rows: Range<usize>) -> Result<Result<(), RowRefusal>, LoadError> {
         let sent = rows.len() as u64;
-        let (session, doing) = (self.copy.session, self.copy.doing.as_str());
-        self.copy.savepoint.set(session, doing).await?;
+        let CarefulCopy {
+            savepoint,
+            session,
+            doing,
+            ..
+        } = &mut *self.copy;
+        savepoint.set(session, doing).await?;
         let copied = self.copy.copy_range(self.batch, rows).await;
         let error = match copied {
             Ok(counted) if counted == sent => return Ok(Ok(())),
@@ -222,9 +227,15 @@ impl RowSink for BatchRows<'_, '_, '_> {
         let row = facts
             .copy_row(self.copy.table.1)
             .and_then(|row| usize::try_from(row).ok()?.checked_sub(1));
-        let after = &self.copy.additions.after_undo;
-        let doing = &self.copy.doing;
-        self.copy.savepoint.undo(session, after, doing).await?;
+        let CarefulCopy {
+            savepoint,
+            session,
+            additions,
+            doing,
+            ..
+        } = &mut *self.copy;
+        let after = &additions.after_undo;
+        savepoint.undo(session, after, doing).await?;
         Ok(Err(RowRefusal { row, facts }))
     }
 }
