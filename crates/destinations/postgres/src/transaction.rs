@@ -18,10 +18,7 @@ pub struct Transaction {
 
 impl Transaction {
     /// Begins a transaction.
-    pub async fn begin(
-        session: &Session,
-        doing: &str,
-    ) -> Result<Transaction, PostgresError> {
+    pub async fn begin(session: &Session, doing: &str) -> Result<Transaction, PostgresError> {
         Transaction::enter(session, "BEGIN", "COMMIT", "ROLLBACK", doing).await
     }
 

@@ -58,7 +58,7 @@ impl<'a, R: DriverRun> LoadStream<'a, R> {
             false => not_of_rows(error),
         })?;
         drop(waiting);
-        run.finished(place);
+        run.note_finished(place);
         Ok(())
     }
 }

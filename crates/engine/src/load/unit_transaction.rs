@@ -131,7 +131,7 @@ impl<'t, 'a, R: DriverRun> UnitTransaction<'t, 'a, R> {
         self.is_open = false;
         drop(waiting);
         if self.part == Part::Whole {
-            context.run.finished(place);
+            context.run.note_finished(place);
         }
         if !flow.commits_at_publish() {
             fault::reach(context.fault, FaultPoint::UnitCommitSent);

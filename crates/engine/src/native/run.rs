@@ -11,8 +11,9 @@ pub use crate::run::kept_units::{KeptPart, KeptUnit, KeptUnits};
 pub use crate::run::prepared::{DriverRun, KeptRecord, PreparedRun};
 pub use crate::run::run;
 pub use crate::run::settle::settle;
-pub use crate::run::steps::{AlreadyLoaded, LoadSteps, Preparation, PublishEnd, SwitchedTarget};
-pub use crate::run::streams::Stream;
+pub use crate::run::steps::{
+    AlreadyLoaded, LoadSteps, Preparation, PublishEnd, SwitchedTarget, Watch,
+};
 pub use crate::run::unit_reports::UnitEnd;
 
 /// Notes for the user about the plan.
@@ -25,11 +26,6 @@ pub mod file_checks {
     pub use crate::pipeline::coverage::check_file;
     pub use crate::pipeline::expectations::check_promises;
     pub use crate::pipeline::file_checks::check;
-}
-
-/// The threads of streams.
-pub mod stream_threads {
-    pub use crate::pipeline::stream_threads::{StopOnPanic, worse};
 }
 
 /// The pieces of work that streams take.

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use inrush_destination::SessionSampler;
+use inrush_destination::{CancelRun, SessionSampler};
 use inrush_rows::cancel::Stop;
 use inrush_rows::pace::Pace;
 use tokio::runtime::Runtime;
+use tokio::sync::Notify;
 
 use super::gathering::Gathering;
 use super::plan::RunPlan;
 use super::prepared::{DriverRun, FlowOf};
+use crate::error::Error;
 use crate::event::{Event, Observer};
 use crate::fault::Fault;
 use crate::gauge::Gauge;
@@ -108,6 +110,33 @@ impl<'a, R: DriverRun> RunContext<'a, R> {
             samplers: samplers(run.plan.flows()),
             backends: SessionSamples::new(sampler, gauges.len()),
         }
+    }
+
+    /// Makes a call of the destination that may take long, and cancels it when the run is asked to stop.
+    pub fn cancelled_by_stop<T>(
+        &self,
+        cancel: Arc<dyn CancelRun>,
+        call: impl FnOnce() -> T,
+    ) -> Result<T, Error> {
+        let done = Notify::new();
+        std::thread::scope(|scope| {
+            let watching = || {
+                self.runtime.block_on(async {
+                    tokio::select! {
+                        biased;
+                        () = done.notified() => {}
+                        _ = self.stop.wait() => cancel.cancel(),
+                    }
+                });
+            };
+            std::thread::Builder::new()
+                .name("inrush-stop".to_owned())
+                .spawn_scoped(scope, watching)
+                .map_err(|source| Error::Threads { source })?;
+            let answer = call();
+            done.notify_one();
+            Ok(answer)
+        })
     }
 
     /// Adds notes about how long limits of rates have delayed the streams; `asked` names the settings of the run, as

@@ -10,7 +10,7 @@ use crate::report::ServerReport;
 /// A plan of a package that can be run.
 pub trait RunPlan {
     /// Its flows.
-    type Flow: PlannedFlow;
+    type Flow: PlannedFlow + Sync;
 
     /// The parts that every plan has.
     fn facts(&self) -> &PlanFacts;

@@ -1,8 +1,8 @@
 //! A run that is planned and entered into its ledger, and the work that it keeps from earlier attempts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::DerefMut;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use inrush_convert::RunStamp;
 use inrush_destination::PublishesInto;
@@ -55,6 +55,8 @@ pub struct PreparedRun<P> {
     pub pace: Arc<Pace>,
     /// The units that are kept from earlier attempts.
     pub kept: KeptUnits,
+    /// Units that this process has finished.
+    finished: Mutex<BTreeSet<UnitPlace>>,
 }
 
 /// A prepared run as its driver has it: with its ledger and its lock.
@@ -85,9 +87,6 @@ pub trait DriverRun: DerefMut<Target = PreparedRun<Self::Plan>> {
     fn reloads_units_alone(&self) -> bool {
         false
     }
-
-    /// Called when a unit is complete, and prepared for the publish.
-    fn finished(&self, _: UnitPlace) {}
 
     /// Called when a transaction was rolled back.
     fn rolled_back(&self) {}
@@ -125,6 +124,7 @@ impl<P: RunPlan> PreparedRun<P> {
             sharing: BTreeMap::new(),
             rejects: Vec::new(),
             kept: KeptUnits::default(),
+            finished: Mutex::default(),
         }
     }
 
@@ -151,6 +151,20 @@ impl<P: RunPlan> PreparedRun<P> {
             // A unit of one stream is kept completely or not at all.
             _ => Committed::Nothing,
         }
+    }
+
+    /// Called when a unit is complete, and prepared for the publish.
+    pub fn note_finished(&self, place: UnitPlace) {
+        let mut finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
+        finished.insert(place);
+    }
+
+    /// Units that several streams have filled and that are committed completely, but that nobody has finished.
+    pub fn unfinished(&self) -> Vec<UnitPlace> {
+        let finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_left = |place: &UnitPlace| !finished.contains(place) && !self.kept.is_whole(*place);
+        let complete = self.sharing.iter().filter(|(_, sharing)| sharing.is_done());
+        complete.map(|(place, _)| *place).filter(is_left).collect()
     }
 
     /// True if a split is kept completely. Of a split that is fed, ranges are kept instead.

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use inrush_destination::RunRecord;
+use inrush_destination::{CancelRun, RunRecord, SessionSampler, UnitStream};
 use inrush_rows::ids::RunName;
 use tokio::runtime::Runtime;
+use tokio::sync::Notify;
 
 use super::account::CommittedUnits;
 use super::context::RunContext;
@@ -21,9 +22,9 @@ use crate::report::{MembersReport, PartitionReport, RunFolder, VersionsReport};
 use crate::shares::SentPlan;
 
 /// Loads into the destinations of one kind. [`run`](super::run) calls these in the order in which they are listed.
-pub trait LoadSteps: Sized {
+pub trait LoadSteps: Sized + Sync {
     /// A run that is planned and holds its lock.
-    type Run: DriverRun;
+    type Run: DriverRun + Sync;
     /// The ledger's facts of a run's units.
     type Committed: CommittedUnits<Self::Run>;
     /// The tasks of the switch, which follow from these facts.
@@ -54,25 +55,39 @@ pub trait LoadSteps: Sized {
         Ok(())
     }
 
-    /// Called with the gauges of the streams, for a run whose own session also loads.
-    fn take_gauges(&self, _: &mut Self::Run, _: &[Arc<Gauge>]) {}
+    /// The watch over the destination while the streams load, if the run needs one. It has looked once.
+    fn watch<'c>(
+        &'c self,
+        _: &RunContext<'c, Self::Run>,
+    ) -> Result<Option<Box<dyn Watch + 'c>>, Error> {
+        Ok(None)
+    }
 
-    /// Loads pieces of work in their order, with one stream for each gauge.
-    fn load(
+    /// Called right before the streams begin. Returns their pieces of work, in the order in which they are loaded.
+    fn before_streams(
         &self,
-        context: &RunContext<'_, Self::Run>,
+        _: &RunContext<'_, Self::Run>,
         work: Vec<WorkItem>,
-        gauges: &[Arc<Gauge>],
-        gathering: &mut Gathering,
-    ) -> Result<(), Error>;
+    ) -> Result<Vec<WorkItem>, Error> {
+        Ok(work)
+    }
 
-    /// Finishes units that are committed completely, and whose process was killed before it finished them. Called after
-    /// all streams have ended.
-    fn finish_units(
-        &self,
-        context: &RunContext<'_, Self::Run>,
-        gathering: &mut Gathering,
-    ) -> Result<(), Error>;
+    /// The destination's side of a stream. `number` is the stream's, counted from 1; 0 is that of the stream that finishes
+    /// units after all others have ended.
+    fn open_stream<'c>(
+        &'c self,
+        context: &RunContext<'c, Self::Run>,
+        number: usize,
+        gauge: &Arc<Gauge>,
+    ) -> Result<Box<dyn UnitStream + 'c>, Error>;
+
+    /// Asks the destination's server what the sessions of the streams do, if there is a server.
+    fn sampler(&self, context: &RunContext<'_, Self::Run>) -> Option<Box<dyn SessionSampler>>;
+
+    /// Ends the calls under way in the run, if they do not end by themselves when the run is asked to stop.
+    fn cancel_handle(&self, _: &RunContext<'_, Self::Run>) -> Option<Arc<dyn CancelRun>> {
+        None
+    }
 
     /// Reads the ledger, and compares it with the files. The caller compares the ledger's units with the destination's
     /// own counts.
@@ -138,6 +153,12 @@ pub trait LoadSteps: Sized {
 
     /// Releases the run's lock.
     fn close(&self, _: &Runtime, _: Self::Run) {}
+}
+
+/// A watch over the destination, on a thread of its own.
+pub trait Watch: Send {
+    /// Watches until everything is loaded, or the run is asked to stop. If it fails, the run stops.
+    fn go_on(self: Box<Self>, loaded: &Notify) -> Result<(), Error>;
 }
 
 /// The steps of a run that several processes load: one holds it, and the others join it.

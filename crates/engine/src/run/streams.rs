@@ -1,90 +1,142 @@
-//! The streams of a run, for any destination: threads that take pieces of work, the largest first, until none is left.
+//! The streams of a run, for any destination: threads that take pieces of work in their order until none is left, beside the
+//! watch over the destination.
 
 use std::sync::Arc;
 
-use inrush_destination::SessionSampler;
+use tokio::sync::Notify;
 
 use super::context::RunContext;
 use super::gathering::Gathering;
-use super::plan::RunPlan;
-use super::prepared::{DriverRun, FlowOf};
+use super::prepared::FlowOf;
+use super::steps::LoadSteps;
 use crate::error::Error;
 use crate::gauge::Gauge;
 use crate::load::{LoadRun, LoadStream};
 use crate::pipeline::results::StreamResult;
-use crate::pipeline::stream_threads::{self, Queue};
+use crate::pipeline::row_loop::blocking;
+use crate::pipeline::stream_threads::{self, Queue, StopOnPanic, worse};
 use crate::pipeline::work_items::WorkItem;
-use crate::plan::PlannedFlow;
 
-/// A stream, with the work that all streams share.
-pub struct Stream<'a, F> {
-    /// Its number, counted from 1.
-    pub number: usize,
-    /// Its gauge.
-    pub gauge: &'a Arc<Gauge>,
-    /// The data that all streams share.
-    pub load_run: &'a LoadRun<'a, F>,
-    queue: &'a Queue<WorkItem>,
+/// The number of the stream that finishes units after all others have ended.
+const LAST: usize = 0;
+
+/// Loads pieces of work, with one stream for each gauge.
+pub fn load<S: LoadSteps>(
+    steps: &S,
+    context: &RunContext<'_, S::Run>,
+    work: Vec<WorkItem>,
+    gauges: &[Arc<Gauge>],
+    gathering: &mut Gathering,
+) -> Result<(), Error> {
+    let watch = steps.watch(context)?;
+    let work = steps.before_streams(context, work)?;
+    let loaded = Notify::new();
+    let (ended, watched) = std::thread::scope(|scope| {
+        let watching = watch.map(|watch| {
+            let loaded = &loaded;
+            let watching = move || {
+                let _stop_on_panic = StopOnPanic(context.stop);
+                watch.go_on(loaded)
+            };
+            std::thread::Builder::new()
+                .name("inrush-watch".to_owned())
+                .spawn_scoped(scope, watching)
+        });
+        let watching = watching.transpose();
+        let watching = watching.map_err(|source| Error::Threads { source })?;
+        let ended = run_streams(steps, context, work, gauges, gathering);
+        loaded.notify_one();
+        let watched = watching.map_or(Ok(()), |thread| {
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        Ok::<_, Error>((ended, watched))
+    })?;
+    worse(watched.err(), ended.err()).map_or(Ok(()), Err)
 }
 
-impl<F: PlannedFlow> Stream<'_, F> {
-    /// The next piece of work; nothing once all are taken.
-    pub fn next(&self) -> Option<WorkItem> {
-        self.queue.next()
+/// Finishes units whose last split is committed, and whose process was killed before it finished them. All streams have
+/// ended.
+pub fn finish_units<S: LoadSteps>(
+    steps: &S,
+    context: &RunContext<'_, S::Run>,
+    gathering: &mut Gathering,
+) -> Result<(), Error> {
+    let unfinished = context.run.unfinished();
+    if unfinished.is_empty() {
+        return Ok(());
     }
+    let load_run = context.load_run();
+    let gauge = Arc::default();
+    let mut result = StreamResult::default();
+    let mut finishing = || {
+        let mut stream = steps.open_stream(context, LAST, &gauge)?;
+        let target = LoadStream::new(context, &gauge, stream.as_mut());
+        blocking(load_run.finish_units(&target, &unfinished, &mut result))
+    };
+    let finished = match steps.cancel_handle(context) {
+        Some(cancel) => context.cancelled_by_stop(cancel, finishing)?,
+        None => finishing(),
+    };
+    gathering.loaded.add_all(result.loaded);
+    gathering.rejected(result.rejects);
+    finished
+}
 
-    /// Loads `first`, and then the pieces that are left, through a connection ([`LoadRun::work_off`]).
-    pub async fn work_off<R>(
+/// Runs a stream for each gauge to its end, each on a thread of its own.
+fn run_streams<S: LoadSteps>(
+    steps: &S,
+    context: &RunContext<'_, S::Run>,
+    work: Vec<WorkItem>,
+    gauges: &[Arc<Gauge>],
+    gathering: &mut Gathering,
+) -> Result<(), Error> {
+    let streams = Streams {
+        steps,
+        context,
+        load_run: context.load_run(),
+        queue: Queue::new(work.into()),
+    };
+    let subjects = context.subjects(gauges, steps.sampler(context));
+    let ended = stream_threads::run(
+        context.runtime,
+        context.stop,
+        subjects,
+        |number, gauge, result| streams.run_one(number, gauge, result),
+    );
+    match gathering.streams_ended(ended) {
+        Some(error) => Err(error),
+        None if context.stop.asked().is_some() => Err(Error::Interrupted),
+        None => Ok(()),
+    }
+}
+
+/// What all streams share.
+struct Streams<'a, S: LoadSteps> {
+    steps: &'a S,
+    context: &'a RunContext<'a, S::Run>,
+    load_run: LoadRun<'a, FlowOf<S::Run>>,
+    queue: Queue<WorkItem>,
+}
+
+impl<S: LoadSteps> Streams<'_, S> {
+    /// Loads pieces of work until none is left. The stream connects only if there is one for it.
+    fn run_one(
         &self,
-        target: &LoadStream<'_, R>,
-        first: WorkItem,
+        number: usize,
+        gauge: &Arc<Gauge>,
         result: &mut StreamResult,
-    ) -> Result<(), Error>
-    where
-        R: DriverRun,
-        R::Plan: RunPlan<Flow = F>,
-    {
-        self.load_run
-            .work_off(target, self.number, first, self.queue, result)
-            .await
-    }
-}
-
-impl<R: DriverRun> RunContext<'_, R> {
-    /// Runs a stream for each gauge to its end. `load` gets each of them, on a thread of its own. `sampler` asks the
-    /// destination's server what the streams wait for, if there is one.
-    pub fn run_streams(
-        &self,
-        work: Vec<WorkItem>,
-        gauges: &[Arc<Gauge>],
-        sampler: Option<Box<dyn SessionSampler>>,
-        gathering: &mut Gathering,
-        load: impl Fn(&Stream<'_, FlowOf<R>>, &mut StreamResult) -> Result<(), Error> + Sync,
-    ) -> Result<(), Error>
-    where
-        FlowOf<R>: Sync,
-    {
-        let queue = Queue::new(work.into());
-        let load_run = self.load_run();
-        let subjects = self.subjects(gauges, sampler);
-        let ended = stream_threads::run(
-            self.runtime,
-            self.stop,
-            subjects,
-            |number, gauge, result| {
-                let stream = Stream {
-                    number,
-                    gauge,
-                    load_run: &load_run,
-                    queue: &queue,
-                };
-                load(&stream, result)
-            },
-        );
-        match gathering.streams_ended(ended) {
-            Some(error) => Err(error),
-            None if self.stop.asked().is_some() => Err(Error::Interrupted),
-            None => Ok(()),
-        }
+    ) -> Result<(), Error> {
+        let Some(first) = self.queue.next() else {
+            return Ok(());
+        };
+        let mut connection = self.steps.open_stream(self.context, number, gauge)?;
+        let target = LoadStream::new(self.context, gauge, connection.as_mut());
+        target.note_session();
+        let Streams {
+            load_run, queue, ..
+        } = self;
+        blocking(load_run.work_off(&target, number, first, queue, result))
     }
 }

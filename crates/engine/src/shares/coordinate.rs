@@ -22,6 +22,7 @@ use crate::run::gathering::Gathering;
 use crate::run::plan::RunPlan;
 use crate::run::prepared::{DriverRun, work_left};
 use crate::run::steps::LoadSteps;
+use crate::run::streams;
 
 /// The time between two looks for results. The hosts share only a folder, so nothing can announce a result.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -49,7 +50,7 @@ pub fn coordinate<S: LoadSteps>(
     SentPlan::of(&run.plan, record, package, targets, shares).write(&run.folder)?;
     tell(context, missing.len(), asked.silence_max);
     if !own.is_empty() {
-        steps.load(context, own, gauges, gathering)?;
+        streams::load(steps, context, own, gauges, gathering)?;
     }
     let waiting = Waiting::new(missing, asked.silence_max, Instant::now());
     wait_for_results(context, &files, waiting, gathering)?;

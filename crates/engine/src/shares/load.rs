@@ -27,6 +27,7 @@ use crate::run::plan::RunPlan;
 use crate::run::prepare::ready;
 use crate::run::prepared::{DriverRun, begin_share};
 use crate::run::steps::LoadSteps;
+use crate::run::streams;
 
 /// A share that is loaded.
 #[derive(Debug)]
@@ -76,7 +77,7 @@ pub fn load_share<S: LoadSteps>(
     if !work.is_empty() {
         let gauges = stream_threads::gauges(streams);
         let context = RunContext::new(&run, &runtime, options);
-        steps.load(&context, work, &gauges, &mut gathering)?;
+        streams::load(steps, &context, work, &gauges, &mut gathering)?;
         context.tell_paces(S::PACED_BY, &mut gathering);
     }
     for piece in &gathering.loaded {

@@ -1,8 +1,7 @@
 //! The steps of a run into a PostgreSQL server, in the engine's order.
 //!
-//! [`prepare`] connects, plans and enters the run into the ledger; [`streams`] runs the streams, each a thread with its
-//! own connection; the engine's loader takes pieces of work through a [`stream`], in transactions of [`piece`], whose
-//! rows are sent by [`rows`]; [`sampler`] asks the server what its sessions do meanwhile; [`conclude`] compares ledger, files and
+//! [`prepare`] connects, plans and enters the run into the ledger; the engine's loader takes pieces of work through a
+//! [`stream`], a session of its own, in transactions of [`piece`], whose rows are sent by [`rows`]; [`sampler`] asks the server what its sessions do meanwhile; [`conclude`] compares ledger, files and
 //! server, and switches; [`analyze`] updates the statistics of a target.
 
 mod analyze;
@@ -32,19 +31,19 @@ mod sampler;
 mod shared_unit;
 mod stored_ways;
 mod stream;
-mod streams;
 mod unit_reject_files;
 mod verifying;
 
 use std::sync::Arc;
 
+use inrush_destination::{SessionSampler, UnitStream};
 use inrush_engine::error::Error;
 use inrush_engine::native::load::Gauge;
 use inrush_engine::native::plan::ContentChecks;
 use inrush_engine::native::run::work_items::WorkItem;
 use inrush_engine::native::run::{
     self, Gathering, KeptRecord, LoadSteps, Preparation, PublishEnd, RunContext, StreamResult,
-    runtime,
+    Watch, runtime,
 };
 use inrush_engine::pipeline::{Failure, RunOptions, Success};
 use inrush_package::Package;
@@ -55,6 +54,10 @@ use self::conclude::{SwitchRefusal, SwitchWork};
 use self::context::Context;
 use self::ledger_units::LedgerUnits;
 use self::prepared::PostgresRun;
+use self::replication_lag::Replicas;
+use self::sampler::ServerSampler;
+use self::stream::SessionStream;
+use super::plan::additions::Additions;
 use super::plan::routing::KeyScans;
 use super::plan::{self, Plan};
 use super::{DatabaseAddress, Session};
@@ -148,29 +151,46 @@ impl LoadSteps for PostgresSteps<'_> {
         self.unless_stopped(runtime, prepare::ready(run))
     }
 
-    fn take_gauges(&self, run: &mut PostgresRun, gauges: &[Arc<Gauge>]) {
-        if run.plan.is_one_transaction() {
-            run.control.gauge = Arc::clone(&gauges[0]);
-            run.control.pace = Arc::clone(&run.prepared.pace);
-        }
+    fn watch<'c>(
+        &'c self,
+        context: &RunContext<'c, PostgresRun>,
+    ) -> Result<Option<Box<dyn Watch + 'c>>, Error> {
+        let context = self.context(context);
+        let watching = self.unless_stopped(context.runtime, Replicas::watch(context))?;
+        Ok(watching.map(|replicas| Box::new(replicas) as Box<dyn Watch>))
     }
 
-    fn load(
+    fn before_streams(
         &self,
         context: &RunContext<'_, PostgresRun>,
         work: Vec<WorkItem>,
-        gauges: &[Arc<Gauge>],
-        gathering: &mut Gathering,
-    ) -> Result<(), Error> {
-        streams::run(&self.context(context), work, gauges, gathering)
+    ) -> Result<Vec<WorkItem>, Error> {
+        if !context.run.plan.is_one_transaction() {
+            return Ok(work);
+        }
+        let beginning = one_transaction::begin(context.run, work);
+        self.unless_stopped(context.runtime, beginning)
     }
 
-    fn finish_units(
-        &self,
-        context: &RunContext<'_, PostgresRun>,
-        gathering: &mut Gathering,
-    ) -> Result<(), Error> {
-        streams::finish_units(&self.context(context), gathering)
+    fn open_stream<'c>(
+        &'c self,
+        context: &RunContext<'c, PostgresRun>,
+        number: usize,
+        gauge: &Arc<Gauge>,
+    ) -> Result<Box<dyn UnitStream + 'c>, Error> {
+        let context = self.context(context);
+        let stream = match context.run.plan.is_one_transaction() {
+            true => SessionStream::of_control(context, gauge, Additions::NONE),
+            false => SessionStream::connect(context, number, gauge)?,
+        };
+        Ok(Box::new(stream))
+    }
+
+    fn sampler(&self, context: &RunContext<'_, PostgresRun>) -> Option<Box<dyn SessionSampler>> {
+        let version = context.run.plan.server.version_number;
+        let name = &context.run.name;
+        let sampler = ServerSampler::new(context.runtime, self.address, name, version);
+        Some(Box::new(sampler))
     }
 
     fn committed(&self, context: &RunContext<'_, PostgresRun>) -> Result<LedgerUnits, Error> {

@@ -6,15 +6,11 @@
 
 use inrush_engine::driver_error::{DriverError, Retry};
 use inrush_engine::error::Error;
-use inrush_engine::native::load::{LoadStream, Loader, blocking};
 use inrush_engine::native::run::work_items::WorkItem;
-use inrush_engine::native::run::{Stream, StreamResult};
 
-use super::context::Context;
-use super::stream::SessionStream;
-use crate::plan::additions::Additions;
+use super::prepared::PostgresRun;
+use crate::plan::Plan;
 use crate::plan::begin_steps::{self, AllFlowsStep};
-use crate::plan::{FlowPlan, Plan};
 use crate::switch::{SwitchError, deferred, order};
 use crate::transaction::Transaction;
 use crate::{PostgresError, Session};
@@ -32,39 +28,9 @@ pub const PART: [&str; 3] = [
     "ROLLBACK TO SAVEPOINT inrush_flow",
 ];
 
-/// Begins the transaction and loads every flow in it. The switch commits it.
-pub fn load_all(
-    context: &Context<'_>,
-    stream: &Stream<'_, FlowPlan>,
-    result: &mut StreamResult,
-) -> Result<(), Error> {
-    let run = context.run;
-    let session = &run.control;
-    stream
-        .gauge
-        .served_by(session.backend_process_id, session.watch.tcp());
-    let begun = context.stop.unless_asked(begin(context));
-    let begun = context.runtime.block_on(begun);
-    let (transaction, order) = begun.unwrap_or(Err(Error::Interrupted))?;
-    let mut connection = SessionStream::new(*context, session.clone(), Additions::NONE);
-    let target = LoadStream::new(&context.shared, &session.gauge, &mut connection);
-    for flow in order {
-        for (unit, planned) in run.plan.flows[flow].units.iter().enumerate() {
-            let item = WorkItem::whole((flow, unit), planned);
-            let loader = Loader::new(stream.load_run, &target, 1, &item);
-            blocking(loader.load(result))?;
-            if context.stop.asked().is_some() {
-                return Err(Error::Interrupted);
-            }
-        }
-    }
-    transaction.leave_open();
-    Ok(())
-}
-
-/// Begins the transaction, and returns the flows in their order.
-async fn begin(context: &Context<'_>) -> Result<(Transaction, Vec<usize>), Error> {
-    let run = context.run;
+/// Begins the transaction, which the switch commits, and puts the work into the order in which its tables refer to each
+/// other. If the load fails, [`told`] follows a rollback.
+pub async fn begin(run: &PostgresRun, mut work: Vec<WorkItem>) -> Result<Vec<WorkItem>, Error> {
     let session = &run.control;
     let mut transaction = None;
     for step in begin_steps::ALL_FLOWS {
@@ -76,8 +42,11 @@ async fn begin(context: &Context<'_>) -> Result<(Transaction, Vec<usize>), Error
             AllFlowsStep::HoldFence => run.ledger.hold_fence(session, &run.fence).await?,
         }
     }
-    let transaction = transaction.expect("a step begins it");
-    Ok((transaction, flows_in_order(&run.plan, session).await?))
+    let order = flows_in_order(&run.plan, session).await?;
+    let turn = |flow| order.iter().position(|one| *one == flow);
+    work.sort_by_key(|item| (turn(item.flow), item.unit));
+    transaction.expect("a step begins it").leave_open();
+    Ok(work)
 }
 
 /// Replaces the hint of a lost connection, or of a lock that was not granted: it says that loaded units are kept, which is wrong

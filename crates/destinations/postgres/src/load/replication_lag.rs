@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use inrush_engine::error::Error;
 use inrush_engine::event::{Event, Observer};
+use inrush_engine::native::run::Watch;
 use inrush_rows::cancel::StopReason;
 use inrush_rows::quantity::bytes;
 use tokio::sync::Notify;
@@ -15,32 +16,34 @@ use crate::{Session, server_facts};
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// Watches the replicas, over a separate connection.
-pub struct Replicas {
+pub struct Replicas<'a> {
+    context: Context<'a>,
     session: Session,
     paused: bool,
     told: bool,
 }
 
-impl Replicas {
+impl<'a> Replicas<'a> {
     /// Begins to watch, if the package asks for it.
-    pub async fn watch(context: &Context<'_>) -> Result<Option<Replicas>, Error> {
+    pub async fn watch(context: Context<'a>) -> Result<Option<Replicas<'a>>, Error> {
         let settings = &context.run.plan.settings;
         if settings.replica_lag_bytes_max.is_none() && settings.slot_bytes_max.is_none() {
             return Ok(None);
         }
         let name = format!("inrush {} replicas", context.run.record.name);
         let mut replicas = Replicas {
+            context,
             session: Session::open(context.address, &name).await?,
             paused: false,
             told: false,
         };
-        replicas.look(context).await?;
+        replicas.look().await?;
         Ok(Some(replicas))
     }
 
-    /// Watches until everything is loaded, or the run stops. If the server cannot be asked any more, the run stops,
-    /// because its user does not want it to continue unwatched.
-    pub async fn go_on(mut self, context: &Context<'_>, loaded: &Notify) -> Result<(), Error> {
+    /// If the server cannot be asked any more, the run stops, because its user does not want it to continue unwatched.
+    async fn until_loaded(&mut self, loaded: &Notify) -> Result<(), Error> {
+        let context = self.context;
         loop {
             tokio::select! {
                 biased;
@@ -50,7 +53,7 @@ impl Replicas {
             }
             let looked = tokio::select! {
                 biased;
-                looked = self.look(context) => looked,
+                looked = self.look() => looked,
                 _ = context.stop.wait() => break,
             };
             if let Err(error) = looked {
@@ -63,7 +66,8 @@ impl Replicas {
         Ok(())
     }
 
-    async fn look(&mut self, context: &Context<'_>) -> Result<(), Error> {
+    async fn look(&mut self) -> Result<(), Error> {
+        let context = self.context;
         let settings = &context.run.plan.settings;
         let behind = server_facts::furthest_behind(
             &self.session,
@@ -93,5 +97,12 @@ impl Replicas {
             context.observer.notice(&note);
         }
         Ok(())
+    }
+}
+
+impl Watch for Replicas<'_> {
+    fn go_on(mut self: Box<Self>, loaded: &Notify) -> Result<(), Error> {
+        let runtime = self.context.runtime;
+        runtime.block_on(self.until_loaded(loaded))
     }
 }

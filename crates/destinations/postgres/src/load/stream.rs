@@ -1,14 +1,17 @@
 //! A session of a stream, as the contract sees it. Each call waits in the runtime until it is done, or until the run is asked
 //! to stop: then the call ends at once, whether it waits for a lock, in a COPY or for a COMMIT.
 
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
 use inrush_destination::{
     Error as DestinationError, LoadMethod, Result, UnitPart, UnitRecord, UnitStream, Written,
     WrittenSplits,
 };
 use inrush_engine::error::Error;
-use inrush_engine::native::load::LoadStream;
+use inrush_engine::native::load::{Gauge, LoadStream};
 use inrush_rows::ids::UnitKey;
+use inrush_verdict::Phase;
 
 use super::context::Context;
 use super::piece::Piece;
@@ -22,7 +25,10 @@ use crate::plan::unit_steps::SPLITS_AT_A_TIME;
 /// A stream with its session.
 pub struct SessionStream<'a> {
     context: Context<'a>,
-    session: Session,
+    /// `None` once this is dropped.
+    session: Option<Session>,
+    /// The session is that of the run, which goes on after this stream.
+    is_control: bool,
     /// The constraints and indexes that the staging of a unit gets for a careful load.
     additions: &'a Additions,
     /// The unit that is open, or the part of one.
@@ -30,18 +36,49 @@ pub struct SessionStream<'a> {
 }
 
 impl<'a> SessionStream<'a> {
-    /// A stream with its session; no unit is open.
-    pub fn new(
+    /// Connects. `number` is the stream's.
+    pub fn connect(
         context: Context<'a>,
-        session: Session,
+        number: usize,
+        gauge: &Arc<Gauge>,
+    ) -> std::result::Result<SessionStream<'a>, Error> {
+        let run = context.run;
+        let name = format!("inrush {} stream {number}", run.name);
+        let opening = gauge.enter(Phase::ServerWait);
+        let session = context
+            .runtime
+            .block_on(Session::open(context.address, &name))?;
+        drop(opening);
+        gauge.served_by(session.backend_process_id, session.watch.tcp());
+        let session = session.of_stream(&run.pace, gauge);
+        Ok(SessionStream {
+            context,
+            session: Some(session),
+            is_control: false,
+            additions: Additions::NONE,
+            open: None,
+        })
+    }
+
+    /// A stream that uses the control session.
+    pub fn of_control(
+        context: Context<'a>,
+        gauge: &Arc<Gauge>,
         additions: &'a Additions,
     ) -> SessionStream<'a> {
+        let run = context.run;
+        gauge.served_by(run.control.backend_process_id, run.control.watch.tcp());
         SessionStream {
             context,
-            session,
+            session: Some(run.control.of_stream(&run.pace, gauge)),
+            is_control: true,
             additions,
             open: None,
         }
+    }
+
+    fn session(&self) -> &Session {
+        self.session.as_ref().expect(CONNECTED)
     }
 
     /// Waits for the server until the run is asked to stop. `target` is the index of the open unit's target.
@@ -56,7 +93,7 @@ impl<'a> SessionStream<'a> {
     }
 
     /// The open piece, with what it needs to wait for the server.
-    fn open(&mut self) -> (&Context<'a>, usize, &mut Piece<'a>) {
+    fn piece(&mut self) -> (&Context<'a>, usize, &mut Piece<'a>) {
         let piece = self.open.as_mut().expect("a unit was begun");
         (&self.context, piece.target(), piece)
     }
@@ -64,13 +101,24 @@ impl<'a> SessionStream<'a> {
 
 impl Drop for SessionStream<'_> {
     fn drop(&mut self) {
+        let is_at_rest = self.open.is_none() && self.context.stop.asked().is_none();
         self.give_up();
+        let Some(session) = self.session.take().filter(|_| !self.is_control) else {
+            return;
+        };
+        match is_at_rest && !std::thread::panicking() {
+            true => self.context.runtime.block_on(session.close()),
+            false => session.abandon(),
+        }
     }
 }
 
+/// The panic message if a call needs the session after the end of the stream.
+const CONNECTED: &str = "a stream has its session until it is dropped";
+
 impl UnitStream for SessionStream<'_> {
     fn session_number(&self) -> Option<i32> {
-        Some(self.session.backend_process_id)
+        Some(self.session().backend_process_id)
     }
 
     fn is_metered(&self) -> bool {
@@ -87,7 +135,9 @@ impl UnitStream for SessionStream<'_> {
             session,
             additions,
             open,
+            ..
         } = self;
+        let session = session.as_ref().expect(CONNECTED);
         let place = (unit.target, unit.unit);
         let piece = Piece::new(*context, session, additions, place, method, unit.splits);
         let piece = open.insert(piece);
@@ -95,12 +145,12 @@ impl UnitStream for SessionStream<'_> {
     }
 
     fn begin_split(&mut self, name: &str) -> Result<()> {
-        let (context, target, piece) = self.open();
+        let (context, target, piece) = self.piece();
         SessionStream::wait(context, target, piece.begin_split(name))
     }
 
     fn write(&mut self, batch: &RecordBatch, refused_max: u64) -> Result<Written> {
-        let (context, target, piece) = self.open();
+        let (context, target, piece) = self.piece();
         SessionStream::wait(context, target, piece.rows().write(batch, refused_max))
     }
 
@@ -109,22 +159,22 @@ impl UnitStream for SessionStream<'_> {
     }
 
     fn appended(&mut self, rows: u64) -> Result<()> {
-        let (context, target, piece) = self.open();
+        let (context, target, piece) = self.piece();
         SessionStream::wait(context, target, piece.rows().appended(rows))
     }
 
     fn end_split(&mut self) -> Result<()> {
-        let (context, target, piece) = self.open();
+        let (context, target, piece) = self.piece();
         SessionStream::wait(context, target, piece.rows().end_split())
     }
 
     fn record(&mut self, written: WrittenSplits) -> Result<()> {
-        let (context, target, piece) = self.open();
+        let (context, target, piece) = self.piece();
         SessionStream::wait(context, target, piece.record(written))
     }
 
     fn commit(&mut self, record: &UnitRecord) -> Result<u64> {
-        let (context, target, piece) = self.open();
+        let (context, target, piece) = self.piece();
         SessionStream::wait(context, target, piece.commit())?;
         self.open = None;
         Ok(record.rows_loaded)
@@ -147,9 +197,7 @@ impl UnitStream for SessionStream<'_> {
     }
 
     fn finish(&mut self, target: usize, unit_key: &UnitKey) -> Result<()> {
-        let SessionStream {
-            context, session, ..
-        } = &*self;
+        let (context, session) = (&self.context, self.session());
         let units = &context.run.plan.flows[target].units;
         let unit = units.iter().position(|unit| unit.key == *unit_key);
         let place = (target, unit.expect("a unit of the plan"));
@@ -166,7 +214,7 @@ pub fn by_control(
 ) -> std::result::Result<(), Error> {
     let control = &context.run.control;
     let loaded = {
-        let mut connection = SessionStream::new(*context, control.clone(), additions);
+        let mut connection = SessionStream::of_control(*context, &control.gauge, additions);
         load(&LoadStream::new(
             &context.shared,
             &control.gauge,

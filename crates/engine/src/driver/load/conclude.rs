@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use inrush_destination::{AddedMembers, Destination, MergedRows, Published};
 use inrush_rows::cancel::StopReason;
-use tokio::sync::Notify;
 
 use super::ContractContext;
 use super::ledger_checks::LedgerChecks;
@@ -184,26 +183,7 @@ fn versions_report(merged: MergedRows) -> VersionsReport {
 
 /// Makes a call of the destination that may take long, and cancels it when the run is asked to stop.
 pub fn stopped_by<T>(context: &ContractContext<'_>, call: impl FnOnce() -> T) -> Result<T, Error> {
-    let cancel = context.run.open.cancel_handle();
-    let done = Notify::new();
-    std::thread::scope(|scope| {
-        let watching = || {
-            context.runtime.block_on(async {
-                tokio::select! {
-                    biased;
-                    () = done.notified() => {}
-                    _ = context.stop.wait() => cancel.cancel(),
-                }
-            });
-        };
-        std::thread::Builder::new()
-            .name("inrush-stop".to_owned())
-            .spawn_scoped(scope, watching)
-            .map_err(|source| Error::Threads { source })?;
-        let answer = call();
-        done.notify_one();
-        Ok(answer)
-    })
+    context.cancelled_by_stop(context.run.open.cancel_handle(), call)
 }
 
 /// Publishes, but stops waiting when the run is asked to stop. Then, and after any error, it is not known whether the publish

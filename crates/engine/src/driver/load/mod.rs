@@ -1,8 +1,7 @@
 //! The steps of a load into any destination that implements the contract of `inrush_destination`.
 //!
 //! [`prepare`] opens the destination, plans, and holds the run's lock; [`prepared`] is the run with the work that it keeps;
-//! [`streams`] runs the streams; [`conclude`] reads the ledger and
-//! publishes; [`reload`] loads units again if the target refuses a row then. The order of the steps is [`crate::run`]'s.
+//! [`conclude`] reads the ledger and publishes; [`reload`] loads units again if the target refuses a row then. The order of the steps is [`crate::run`]'s.
 
 mod conclude;
 mod ledger_checks;
@@ -11,13 +10,12 @@ pub mod prepare;
 mod prepared;
 mod reload;
 mod staged_sums;
-mod streams;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use inrush_destination::{Ability, Destination, RunRecord};
+use inrush_destination::{Ability, CancelRun, Destination, RunRecord, SessionSampler, UnitStream};
 use inrush_package::Package;
 use tokio::runtime::Runtime;
 
@@ -30,7 +28,6 @@ use crate::driver_error::DriverError;
 use crate::error::Error;
 use crate::gauge::Gauge;
 use crate::pipeline::results::StreamResult;
-use crate::pipeline::work_items::WorkItem;
 use crate::pipeline::{Failure, RunOptions, Success, runtime};
 use crate::report::RunFolder;
 use crate::run::context::RunContext;
@@ -117,22 +114,21 @@ impl LoadSteps for ContractSteps<'_> {
         run.forget(lost.into_iter().map(|record| record.key).collect())
     }
 
-    fn load(
-        &self,
-        context: &ContractContext<'_>,
-        work: Vec<WorkItem>,
-        gauges: &[Arc<Gauge>],
-        gathering: &mut Gathering,
-    ) -> Result<(), Error> {
-        streams::run(context, work, gauges, gathering)
+    fn open_stream<'c>(
+        &'c self,
+        context: &ContractContext<'c>,
+        _: usize,
+        _: &Arc<Gauge>,
+    ) -> Result<Box<dyn UnitStream + 'c>, Error> {
+        Ok(context.run.open.open_stream()?)
     }
 
-    fn finish_units(
-        &self,
-        context: &ContractContext<'_>,
-        gathering: &mut Gathering,
-    ) -> Result<(), Error> {
-        streams::finish_units(context, gathering)
+    fn sampler(&self, context: &ContractContext<'_>) -> Option<Box<dyn SessionSampler>> {
+        context.run.open.sampler()
+    }
+
+    fn cancel_handle(&self, context: &ContractContext<'_>) -> Option<Arc<dyn CancelRun>> {
+        Some(context.run.open.cancel_handle())
     }
 
     fn joins(&self) -> Option<&dyn JoinSteps<ContractRun>> {

@@ -1,7 +1,5 @@
 //! Opens the destination, plans, and enters the run into its ledger.
 
-use std::sync::Mutex;
-
 use inrush_destination::{Address, Destination, NewRun, OpenRun, PastRun, RunState, TargetPlan};
 use inrush_package::{Connection, Package};
 use inrush_rows::calendar::now_microseconds;
@@ -109,7 +107,6 @@ pub async fn prepare(
     let name = open.record().name.clone();
     let folder = RunFolder::open(&options.runs_folder, &name)?;
     let mut run = ContractRun {
-        finished: Mutex::default(),
         prepared: PreparedRun::new(plan, name, resumed, folder),
         open,
     };
@@ -140,7 +137,6 @@ pub async fn join(
     let open = destination.join(&sent.run, &targets(&plan), &holder())?;
     announcements::planned(&plan, options);
     let mut run = ContractRun {
-        finished: Mutex::default(),
         prepared: PreparedRun::new(plan, sent.run.name.clone(), true, folder),
         open,
     };

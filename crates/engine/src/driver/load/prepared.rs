@@ -1,8 +1,6 @@
 //! A prepared run into a destination of the contract.
 
-use std::collections::BTreeSet;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Mutex, PoisonError};
 
 use inrush_convert::RunStamp;
 use inrush_destination::{OpenRun, PublishesInto};
@@ -22,8 +20,6 @@ pub struct ContractRun {
     pub prepared: PreparedRun<ContractPlan>,
     /// The destination's side of the run.
     pub open: Box<dyn OpenRun>,
-    /// Units that this process has finished.
-    pub finished: Mutex<BTreeSet<UnitPlace>>,
 }
 
 impl Deref for ContractRun {
@@ -60,11 +56,6 @@ impl DriverRun for ContractRun {
         reject_files::of_record(&flow.reading.name, &self.record_key(place, part))
     }
 
-    fn finished(&self, place: UnitPlace) {
-        let mut finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
-        finished.insert(place);
-    }
-
     /// Members that only the transaction knew have to be numbered again.
     fn rolled_back(&self) {
         members::forget(&self.plan.flows);
@@ -72,14 +63,6 @@ impl DriverRun for ContractRun {
 }
 
 impl ContractRun {
-    /// Units that several streams have filled and that are committed completely, but that this process has not finished.
-    pub fn unfinished(&self) -> Vec<UnitPlace> {
-        let finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_left = |place: &UnitPlace| !finished.contains(place) && !self.kept.is_whole(*place);
-        let complete = self.sharing.iter().filter(|(_, sharing)| sharing.is_done());
-        complete.map(|(place, _)| *place).filter(is_left).collect()
-    }
-
     /// Removes records from the destination, together with records that depend on them.
     pub fn forget(&mut self, keys: Vec<UnitKey>) -> Result<(), Error> {
         if keys.is_empty() {
