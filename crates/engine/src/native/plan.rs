@@ -8,6 +8,7 @@ pub use crate::plan::options::{PlanOptions, PlanRefusal};
 pub use crate::plan::pieces::{pieces, wanted_bytes};
 pub use crate::plan::planned::{PlannedFlow, PlannedUnit, UnitPlace};
 pub use crate::plan::source_paces::source_paces;
+pub use crate::plan::unit_index::UnitIndex;
 pub use crate::run::plan::{PlanFacts, RunPlan};
 
 /// The abilities that a package asks for.

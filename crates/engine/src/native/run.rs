@@ -8,6 +8,7 @@ pub use crate::run::account::CommittedUnits;
 pub use crate::run::context::RunContext;
 pub use crate::run::gathering::Gathering;
 pub use crate::run::kept_units::{KeptPart, KeptUnit, KeptUnits};
+pub use crate::run::ledger_checks::LedgerChecks;
 pub use crate::run::prepared::{DriverRun, KeptRecord, PreparedRun};
 pub use crate::run::run;
 pub use crate::run::settle::settle;
@@ -21,11 +22,9 @@ pub mod announcements {
     pub use crate::run::announcements::planned;
 }
 
-/// The ledger's records compared with the files, before anything is published.
-pub mod file_checks {
+/// The ranges of a file in the ledger, compared with the file.
+pub mod coverage {
     pub use crate::pipeline::coverage::check_file;
-    pub use crate::pipeline::expectations::check_promises;
-    pub use crate::pipeline::file_checks::check;
 }
 
 /// The pieces of work that streams take.

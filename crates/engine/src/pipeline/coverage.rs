@@ -3,15 +3,11 @@
 //! The check uses the ledger, not the memory of this process, so units that earlier attempts loaded count like those of
 //! this attempt.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
 
-use inrush_rows::ids::FileKey;
 use inrush_source::Input;
 
 use crate::ledger::SplitRecord;
-use crate::plan::identity;
 use crate::verify::VerifyError;
 
 /// The most ranges that a message shows.
@@ -26,29 +22,17 @@ pub enum FileEnd {
     Fed(Option<u64>),
 }
 
-/// Checks files by their records in the ledger: the ranges of each file cover it exactly, and all its bytes were read.
-pub fn check_files<'a>(
-    files: impl Iterator<Item = (&'a Arc<dyn Input>, FileEnd)>,
-    own: &[&SplitRecord],
-) -> Result<(), VerifyError> {
-    let mut by_file: BTreeMap<&FileKey, Vec<&SplitRecord>> = BTreeMap::new();
-    for split in own {
-        by_file.entry(&split.file_key).or_default().push(split);
-    }
-    for (file, end) in files {
-        let key = identity::file_key(&**file);
-        let of_file = by_file.remove(&key).unwrap_or_default();
-        match end {
-            FileEnd::File => {
-                // The size of a file that is read as a whole may not be known beforehand.
-                let ends = of_file.iter().all(|split| split.byte_end.is_some());
-                check_file(&**file, &of_file, ends.then_some(file.size_bytes()))?;
-                check_bytes(&**file, &of_file)?;
-            }
-            FileEnd::Fed(end) => check_file(&**file, &of_file, end)?,
+/// Checks a file by its records in the ledger: their ranges cover it exactly, and all its bytes were read.
+pub fn check(file: &dyn Input, end: FileEnd, own: &[&SplitRecord]) -> Result<(), VerifyError> {
+    match end {
+        FileEnd::File => {
+            // The size of a file that is read as a whole may not be known beforehand.
+            let ends = own.iter().all(|split| split.byte_end.is_some());
+            check_file(file, own, ends.then_some(file.size_bytes()))?;
+            check_bytes(file, own)
         }
+        FileEnd::Fed(end) => check_file(file, own, end),
     }
-    Ok(())
 }
 
 /// Checks that all bytes of a file were read, if it is read without translation.

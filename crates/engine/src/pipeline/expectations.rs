@@ -1,12 +1,10 @@
 //! Checks, before the switch, that files have the numbers that their trailers, control files and package promise.
 
-use std::sync::Arc;
-
 use inrush_source::Input;
 
 use crate::ledger::SplitRecord;
+use crate::plan::Reading;
 use crate::plan::expect::{self, Promise};
-use crate::plan::{Reading, identity};
 use crate::verify::{ExactSum, VerifyError};
 
 /// Checks the promises of control files and of the package by the records of all ranges of the flow.
@@ -22,35 +20,19 @@ pub fn check_promises(flow: &Reading, own: &[&SplitRecord]) -> Result<(), Verify
     Ok(())
 }
 
-/// Checks the trailers of files by the records of all of their ranges.
-pub fn check_trailers<'a>(
+/// Checks a file's trailer, if it should have one: it comes after the last row, and its numbers are right. `splits` are the
+/// records of all ranges of the file.
+pub fn check_trailer(
     flow: &Reading,
-    files: impl Iterator<Item = &'a Arc<dyn Input>>,
-    own: &[&SplitRecord],
+    file: &dyn Input,
+    splits: &[&SplitRecord],
 ) -> Result<(), VerifyError> {
-    if flow.expect.trailer.is_some() {
-        for file in files {
-            let key = identity::file_key(&**file);
-            let of_file = own.iter().filter(|split| split.file_key == key);
-            check_trailer(
-                flow,
-                &file.name().display().to_string(),
-                &of_file.copied().collect::<Vec<_>>(),
-            )?;
-        }
-    }
-    Ok(())
-}
-
-/// Checks a file's trailer: it comes after the last row, and its numbers are right.
-fn check_trailer(flow: &Reading, file: &str, splits: &[&SplitRecord]) -> Result<(), VerifyError> {
-    let trailer = flow
-        .expect
-        .trailer
-        .as_ref()
-        .expect("the caller has seen it");
+    let Some(trailer) = &flow.expect.trailer else {
+        return Ok(());
+    };
+    let file = &file.name().display().to_string();
     let missing = |why: &'static str| VerifyError::TrailerMissing {
-        file: file.to_owned(),
+        file: file.clone(),
         starts_with: trailer.starts_with.clone(),
         why,
     };

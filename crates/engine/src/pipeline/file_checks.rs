@@ -1,4 +1,4 @@
-//! Checks files against the ledger's records of their ranges, before anything is published.
+//! Checks a file against the ledger's records of its ranges, before anything is published.
 
 use std::sync::Arc;
 
@@ -10,18 +10,16 @@ use crate::error::Error;
 use crate::ledger::SplitRecord;
 use crate::plan::Reading;
 
-/// Checks files of a flow: their text is the text that was loaded, all of it was loaded, and their trailers agree.
-/// `own` has all records of these files, and may have records of others.
-pub async fn check<'a, F>(
+/// Checks a file of a flow: its text is the text that was loaded, all of it was loaded, and its trailer agrees. `own` are
+/// all records of the file.
+pub fn check(
     flow: &Reading,
-    files: impl Fn() -> F,
-    own: &[&SplitRecord],
-) -> Result<(), Error>
-where
-    F: Iterator<Item = (&'a Arc<dyn Input>, FileEnd)>,
-{
-    let each = || files().map(|(file, _)| file);
-    recheck::texts(&*flow.source, each(), own)?;
-    coverage::check_files(files(), own)?;
-    Ok(expectations::check_trailers(flow, each(), own)?)
+    file: &Arc<dyn Input>,
+    end: FileEnd,
+    own: &[SplitRecord],
+) -> Result<(), Error> {
+    recheck::text(&*flow.source, &**file, own)?;
+    let own: Vec<&SplitRecord> = own.iter().collect();
+    coverage::check(&**file, end, &own)?;
+    Ok(expectations::check_trailer(flow, &**file, &own)?)
 }

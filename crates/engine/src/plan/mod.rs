@@ -14,7 +14,7 @@ pub(crate) mod earlier;
 pub(crate) mod error;
 pub(crate) mod expect;
 pub(crate) mod fields;
-mod file_index;
+pub(crate) mod file_index;
 pub mod flow_inputs;
 pub(crate) mod identity;
 pub(crate) mod key_start;
@@ -38,6 +38,7 @@ pub(crate) mod steps;
 #[cfg(test)]
 pub(crate) mod test_source;
 pub(crate) mod typed_rows;
+pub(crate) mod unit_index;
 
 pub(crate) use contents::ContentChecks;
 pub use error::PlanError;
@@ -48,3 +49,4 @@ pub use options::Obstacles;
 pub(crate) use options::PlanOptions;
 pub(crate) use planned::{PlannedFlow, PlannedUnit, UnitPlace};
 pub use reading::Reading;
+pub(crate) use unit_index::{UnitAccounts, UnitIndex};

@@ -17,8 +17,8 @@
 //! A driver implements the steps that only it can do ([`LoadSteps`]). [`prepare`] and [`conclude`] have the order of the steps
 //! before the load and after it, and [`streams`] those of the load. [`prepared`] has the state of a run, [`kept_units`] the work
 //! that is kept from earlier attempts, [`lost_rejects`] finds kept work that must be loaded again, [`first_rows`] reads
-//! the keys of all rows before the load if a step keeps the first of several rows (`distinct_on`), [`account`] compares
-//! the ledger with the destination's counts, [`publish`] makes the rows visible, [`settle`] asks
+//! the keys of all rows before the load if a step keeps the first of several rows (`distinct_on`), [`ledger_checks`] compares the
+//! ledger with the files and [`account`] with the destination's counts, [`publish`] makes the rows visible, [`settle`] asks
 //! the ledger if the answer to that was lost, [`analyze`] updates the targets' statistics, [`gathering`], [`unit_reports`] and
 //! [`report`] make the report, and [`ending`] writes it.
 
@@ -31,6 +31,7 @@ pub(crate) mod ending;
 pub(crate) mod first_rows;
 pub(crate) mod gathering;
 pub(crate) mod kept_units;
+pub(crate) mod ledger_checks;
 mod lost_rejects;
 pub(crate) mod plan;
 pub(crate) mod prepare;

@@ -24,7 +24,7 @@ pub use run::{Fence, StoredRun};
 pub use schema::{FoundLineage, alter_statements, exists, find, setup_statements};
 pub use switched::{Original, Replaced, SwitchedTable, What};
 pub use totals::UnitAccounts;
-pub use units_and_splits::{SplitChoice, UnitRow};
+pub use units_and_splits::UnitRow;
 
 use crate::Session;
 use crate::quote::qualified;

@@ -17,8 +17,6 @@ use crate::quote::qualified;
 pub struct UnitAccounts {
     /// The accounts by the units' keys.
     pub units: BTreeMap<UnitKey, Account>,
-    /// Splits of all units.
-    pub split_count: u64,
 }
 
 impl UnitAccounts {
@@ -52,10 +50,10 @@ fn account(row: &Row, first: usize) -> Account {
 }
 
 impl Ledger {
-    /// The query for the key, the number of splits and the account of each unit of the run `$1` that has splits.
+    /// The query for the key and the account of each unit of the run `$1` that has splits.
     fn sums(&self) -> String {
         format!(
-            "SELECT unit_key, count(*) AS splits, sum(rows_read)::int8 AS rows_read, \
+            "SELECT unit_key, sum(rows_read)::int8 AS rows_read, \
                     sum(rows_loaded)::int8 AS rows_loaded, sum(rows_rejected)::int8 AS rows_rejected, \
                     sum(rows_skipped)::int8 AS rows_skipped, sum(filtered)::int8 AS rows_filtered, \
                     sum(added)::int8 AS rows_added, sum(bytes_read)::int8 AS bytes_read \
@@ -68,7 +66,7 @@ impl Ledger {
         )
     }
 
-    /// The account of each unit of a run, summed up over its splits, and the number of these splits.
+    /// The account of each unit of a run, summed up over its splits.
     pub async fn accounts(
         &self,
         session: &Session,
@@ -78,9 +76,8 @@ impl Ledger {
         let mut accounts = UnitAccounts::default();
         session
             .query_each(&sql, &[&run_id.number()], "reading the ledger", |row| {
-                accounts.split_count += count(row, 1);
                 let key = UnitKey::new(row.get::<_, &str>(0));
-                accounts.units.insert(key, account(row, 2));
+                accounts.units.insert(key, account(row, 1));
             })
             .await?;
         Ok(accounts)

@@ -49,15 +49,6 @@ pub struct UnitRow {
     pub rewritten: bool,
 }
 
-/// A choice of a run's splits; the default is all.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SplitChoice<'a> {
-    /// The first digits of their files' keys.
-    pub file_key_start: &'a str,
-    /// Their unit.
-    pub unit_key: Option<&'a UnitKey>,
-}
-
 fn split_of(row: &Row) -> SplitRecord {
     let text_start: Option<i64> = row.get(20);
     let text_end: Option<i64> = row.get(21);
@@ -153,29 +144,19 @@ impl Ledger {
         session: &Session,
         run_id: RunId,
     ) -> Result<Vec<SplitRecord>, LedgerError> {
-        self.splits_of(session, run_id, &SplitChoice::default())
-            .await
-    }
-
-    /// Some of the splits of a run that were committed.
-    pub async fn splits_of(
-        &self,
-        session: &Session,
-        run_id: RunId,
-        choice: &SplitChoice<'_>,
-    ) -> Result<Vec<SplitRecord>, LedgerError> {
         let mut splits = Vec::new();
-        self.each_split_of(session, run_id, choice, |split| splits.push(split))
+        self.each_split(session, run_id, None, |split| splits.push(split))
             .await?;
         Ok(splits)
     }
 
-    /// Some of the splits of a run that were committed, one after the other: there may be a hundred thousand.
-    pub async fn each_split_of(
+    /// The splits of a run that were committed, or only those of a unit, one after the other: there may be a hundred
+    /// thousand.
+    pub async fn each_split(
         &self,
         session: &Session,
         run_id: RunId,
-        choice: &SplitChoice<'_>,
+        unit_key: Option<&UnitKey>,
         mut see: impl FnMut(SplitRecord),
     ) -> Result<(), LedgerError> {
         let sql = format!(
@@ -184,16 +165,12 @@ impl Ledger {
                        file_modified_ns, rows_read, rows_loaded, rows_rejected, rows_skipped, \
                        rows_filtered, rows_added, bytes_read, content_hash, tally, trailer, \
                        refused, file_state, text_start, text_end \
-                FROM {} WHERE run_id = $1 AND left(file_key, length($2::text)) = $2::text \
-                              AND unit_key = coalesce($3::text, unit_key)) split \
+                FROM {} WHERE run_id = $1 AND unit_key = coalesce($2::text, unit_key)) split \
              ORDER BY unit_key, shard_key",
             self.table("shard")
         );
-        let parameters: &[&(dyn ToSql + Sync)] = &[
-            &run_id.number(),
-            &choice.file_key_start,
-            &choice.unit_key.map(UnitKey::as_str),
-        ];
+        let parameters: &[&(dyn ToSql + Sync)] =
+            &[&run_id.number(), &unit_key.map(UnitKey::as_str)];
         session
             .query_each(&sql, parameters, "reading the ledger", |row| {
                 see(split_of(row));

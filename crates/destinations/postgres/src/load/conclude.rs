@@ -5,15 +5,18 @@ use std::time::Duration;
 use inrush_engine::driver_error::DriverError;
 use inrush_engine::error::Error;
 use inrush_engine::event::Event;
+use inrush_engine::native::plan::UnitIndex;
 use inrush_engine::native::run::work_items::WorkItem;
-use inrush_engine::native::run::{Gathering, PublishEnd, StreamResult, SwitchedTarget, settle};
+use inrush_engine::native::run::{
+    Gathering, LedgerChecks, PublishEnd, StreamResult, SwitchedTarget, settle,
+};
 use inrush_engine::report::PartitionReport;
 
 use super::careful::{Need, RefusedStaged, SwitchRows};
 use super::context::{Context, INTERRUPT_TIMEOUT};
 use super::ledger_units::LedgerUnits;
 use super::reload::load_in_file_order;
-use super::{count_again, files, one_transaction};
+use super::{count_again, one_transaction};
 use crate::ledger::{LedgerError, UnitRow};
 use crate::plan::FlowPlan;
 use crate::switch::{self, LoadedUnit, SwitchError, SwitchTask, TargetTask};
@@ -62,8 +65,18 @@ impl SwitchWork {
 
 /// Reads the ledger, compares it with the files, and counts units again that somebody could have changed.
 pub async fn committed(context: &Context<'_>) -> Result<LedgerUnits, Error> {
-    let found = LedgerUnits::read(context.run).await?;
-    files::check(context, &context.run.control, found.accounts.split_count).await?;
+    let run = context.run;
+    let found = LedgerUnits::read(run).await?;
+    let index = UnitIndex::new(&run.plan.flows);
+    let mut checks = LedgerChecks::new(&run.prepared);
+    run.ledger
+        .each_split(&run.control, run.fence.run_id, None, |split| {
+            if let Some((flow, _)) = index.find(&split.unit_key) {
+                checks.see(flow, split);
+            }
+        })
+        .await?;
+    checks.finish()?;
     count_again::units(context, found.units()).await?;
     Ok(found)
 }

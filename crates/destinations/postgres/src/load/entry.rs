@@ -13,7 +13,7 @@ use super::kept_units_builder::KeptUnitsBuilder;
 use super::member_numbers::MemberSession;
 use super::prepared::PostgresRun;
 use super::stored_ways::StoredWays;
-use crate::ledger::{Fence, Ledger, Replaced, SplitChoice, StoredRun, UnitRow, mark};
+use crate::ledger::{Fence, Ledger, Replaced, StoredRun, UnitRow, mark};
 use crate::plan::begin_steps::{self, PrepareStep};
 use crate::plan::{Earlier, FlowPlan, Keepable, Plan};
 use crate::quote::qualified;
@@ -180,9 +180,8 @@ impl<'a> Entry<'a> {
         let units_kept = kept.map(|unit| (unit.unit_key.clone(), unit)).collect();
         keep_shared(plan, &units_kept)?;
         let mut builder = KeptUnitsBuilder::new(&plan.flows, &units_kept);
-        let every = SplitChoice::default();
         ledger
-            .each_split_of(control, record.run_id, &every, |split| {
+            .each_split(control, record.run_id, None, |split| {
                 builder.add_split(split)
             })
             .await?;

@@ -1,15 +1,11 @@
 //! Checks that the ledger's ranges of a shared unit cover each fed file.
 
-use std::sync::Arc;
-
 use inrush_destination::SplitRecord;
 use inrush_engine::native::plan::identity;
-use inrush_engine::native::run::file_checks::check_file;
+use inrush_engine::native::run::coverage::check_file;
 use inrush_engine::verify::VerifyError;
-use inrush_source::Input;
 
 use super::prepared::PostgresRun;
-use crate::plan::FlowPlan;
 
 /// Checks the fed files of a shared unit. The end of their text is known only while their feed exists.
 pub fn check_fed(
@@ -30,15 +26,4 @@ pub fn check_fed(
         check_file(&*split.input, &of_file, end)?;
     }
     Ok(())
-}
-
-/// The files of a flow, each with true if it is fed.
-pub fn files(flow: &FlowPlan) -> Vec<(&Arc<dyn Input>, bool)> {
-    let splits = flow.splits();
-    let mut files: Vec<(&Arc<dyn Input>, bool)> = splits
-        .map(|split| (&split.input, split.is_shared))
-        .collect();
-    // The ranges of a file follow each other.
-    files.dedup_by(|(file, _), (before, _)| Arc::ptr_eq(file, before));
-    files
 }

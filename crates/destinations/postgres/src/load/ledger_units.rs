@@ -60,8 +60,6 @@ impl LedgerUnits {
                 };
                 let accounts = UnitAccounts {
                     units: run.kept.iter().map(of_unit).collect(),
-                    // The number is only needed to check files, which is done before the switch.
-                    split_count: 0,
                 };
                 LedgerUnits::new(kept, accounts)
             }

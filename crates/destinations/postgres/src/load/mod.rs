@@ -13,7 +13,6 @@ mod count_again;
 pub mod encoder;
 mod entry;
 pub mod expected_keys;
-mod files;
 mod kept_units_builder;
 mod ledger_coverage;
 mod ledger_units;

@@ -7,7 +7,7 @@ use inrush_package::Verify;
 use inrush_verdict::Phase;
 
 use super::prepared::PostgresRun;
-use crate::ledger::{LedgerError, SplitChoice};
+use crate::ledger::LedgerError;
 use crate::load_error::LoadError;
 use crate::plan::{FlowPlan, Plan, UnitPlan};
 use crate::quote::qualified;
@@ -63,10 +63,6 @@ pub async fn sums_in_ledger(
     unit: &UnitPlan,
     is_kept: impl Fn(&SplitRecord) -> bool,
 ) -> Result<(Option<Vec<ExactSum>>, Vec<SplitRecord>), LedgerError> {
-    let choice = SplitChoice {
-        unit_key: Some(&unit.key),
-        ..SplitChoice::default()
-    };
     let mut kept = Vec::new();
     let mut sums = unit.verify.is_some().then(|| flow.verify.no_sums());
     let see = |split: SplitRecord| {
@@ -78,7 +74,7 @@ pub async fn sums_in_ledger(
     };
     let run_id = run.fence.run_id;
     run.ledger
-        .each_split_of(session, run_id, &choice, see)
+        .each_split(session, run_id, Some(&unit.key), see)
         .await?;
     Ok((sums, kept))
 }

@@ -15,7 +15,7 @@ use inrush_source::Input;
 
 use super::{Earlier, FlowPlan};
 use crate::Session;
-use crate::ledger::{Ledger, SplitChoice, UnitRow, mark};
+use crate::ledger::{Ledger, UnitRow, mark};
 use crate::plan::failure::PlanFailure;
 
 /// Finds the earlier run of the package that matters; notes for the user are added to `notes`. Flows that are loaded already,
@@ -55,7 +55,7 @@ async fn stopped(
     let planned: Vec<PlannedFiles<'_>> = flows.iter().map(PlannedFiles::of).collect();
     let mut before = FilesBefore::new(&planned);
     let mut left = SplitsLeft::new(&units);
-    book.each_split_of(session, run.run_id, &SplitChoice::default(), |split| {
+    book.each_split(session, run.run_id, None, |split| {
         before.see(&split);
         left.see(split);
     })
@@ -83,8 +83,7 @@ async fn stopped(
     let mut unfinished = left.of_unfinished;
     unfinished.retain(|key, _| kept.contains(key));
     if !changed_keys.is_empty() {
-        let all = SplitChoice::default();
-        book.each_split_of(session, run.run_id, &all, |split| {
+        book.each_split(session, run.run_id, None, |split| {
             if changed_keys.contains(&split.file_key)
                 && let Some(splits) = unfinished.get_mut(&split.unit_key)
             {

@@ -12,7 +12,7 @@ use inrush_rows::ids::{RunKey, UnitKey};
 
 use self::sessions::PATIENCE;
 pub use self::sessions::ServerLedger;
-use crate::ledger::{self, LedgerError, SplitChoice};
+use crate::ledger::{self, LedgerError};
 use crate::quote::qualified;
 use crate::transaction::Transaction;
 use crate::undo;
@@ -31,9 +31,8 @@ impl RunLedger for ServerLedger<'_> {
     fn units(&self, run: &RunRecord, see: &mut dyn FnMut(UnitRecord)) -> Result<()> {
         self.ask(async |session, book| {
             let targets = book.targets_of_units(session, run.run_id).await?;
-            let all = SplitChoice::default();
             let mut last: Option<(UnitKey, usize)> = None;
-            book.each_split_of(session, run.run_id, &all, |split| {
+            book.each_split(session, run.run_id, None, |split| {
                 let number = match &last {
                     Some((unit_key, number)) if *unit_key == split.unit_key => number + 1,
                     _ => 1,

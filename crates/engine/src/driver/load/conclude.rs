@@ -6,18 +6,19 @@ use inrush_destination::{AddedMembers, Destination, MergedRows, Published};
 use inrush_rows::cancel::StopReason;
 
 use super::ContractContext;
-use super::ledger_checks::LedgerChecks;
 use super::prepared::ContractRun;
+use super::staged_sums::SentSums;
 use crate::driver::failures::unknown_switch;
-use crate::driver::plan::{ContractFlow, UnitAccounts};
+use crate::driver::plan::ContractFlow;
 use crate::error::Error;
 use crate::fault;
 use crate::ledger::each_record;
 use crate::pipeline::results::LoadedPieces;
-use crate::plan::UnitPlace;
+use crate::plan::{UnitAccounts, UnitIndex, UnitPlace};
 use crate::report::{MembersReport, PartitionReport, VersionsReport};
 use crate::run::account::CommittedUnits;
 use crate::run::gathering::Gathering;
+use crate::run::ledger_checks::LedgerChecks;
 use crate::run::settle::settle;
 use crate::run::steps::SwitchedTarget;
 use crate::run::unit_reports::UnitEnd;
@@ -97,12 +98,23 @@ pub fn staged_units(
     let open = run.open.as_ref();
     let rows = open.staged_rows()?;
     // The check uses the ledger, not the memory of this process.
-    let mut checks = LedgerChecks::new(context);
+    let flows = &run.plan.flows;
+    let index = UnitIndex::new(flows);
+    let mut accounts = UnitAccounts::none(flows);
+    let mut sums = SentSums::none(flows);
+    let mut checks = LedgerChecks::new(&run.prepared);
     each_record(destination, open.record(), &mut |record| {
-        checks.see(record);
+        // The destination's count of rows reveals the rows of a unit that the plan does not have.
+        let Some(place) = index.place_of(&record) else {
+            return;
+        };
+        accounts.add(place, &record.account());
+        sums.add(place.0, &flows[place.0], &record.splits);
+        for split in record.splits {
+            checks.see(place.0, split);
+        }
     })?;
-    let sums = std::mem::take(&mut checks.sums);
-    let accounts = checks.finish()?;
+    checks.finish()?;
     stopped_by(context, || sums.compare(&run.plan.flows, open))??;
     Ok(StagedUnits {
         accounts,

@@ -4,7 +4,6 @@
 //! [`conclude`] reads the ledger and publishes; [`reload`] loads units again if the target refuses a row then. The order of the steps is [`crate::run`]'s.
 
 mod conclude;
-mod ledger_checks;
 mod members;
 pub mod prepare;
 mod prepared;

@@ -8,15 +8,13 @@ use inrush_rows::ids::{RunName, UnitKey};
 use super::members;
 use super::prepared::ContractRun;
 use crate::driver::OpenDestination;
-use crate::driver::plan::{
-    self, ContractEarlier, ContractFlow, ContractPlan, UnitAccounts, UnitIndex,
-};
+use crate::driver::plan::{self, ContractEarlier, ContractFlow, ContractPlan};
 use crate::error::Error;
 use crate::ledger::each_record;
 use crate::pipeline::RunOptions;
 use crate::pipeline::naming::{holder, new_run_name};
 use crate::plan::package_runs::PackageRuns;
-use crate::plan::{ContentChecks, UnitPlace, identity};
+use crate::plan::{ContentChecks, UnitAccounts, UnitIndex, UnitPlace, identity};
 use crate::report::RunFolder;
 use crate::run::announcements;
 use crate::run::prepared::PreparedRun;

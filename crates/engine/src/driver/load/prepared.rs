@@ -7,10 +7,11 @@ use inrush_destination::{OpenRun, PublishesInto};
 use inrush_rows::ids::UnitKey;
 
 use super::members;
-use crate::driver::plan::{ContractPlan, UnitIndex};
+use crate::driver::plan::ContractPlan;
 use crate::error::Error;
 use crate::load::Part;
 use crate::pipeline::reject_files;
+use crate::plan::UnitIndex;
 use crate::plan::{UnitPlace, identity};
 use crate::run::prepared::{DriverRun, PreparedRun};
 

@@ -9,7 +9,6 @@ use inrush_destination::Destination;
 use super::ContractContext;
 use super::conclude::StagedUnits;
 use super::members;
-use crate::driver::plan::{UnitAccounts, UnitIndex};
 use crate::driver_error::DriverError;
 use crate::error::Error;
 use crate::event::Event;
@@ -19,6 +18,7 @@ use crate::load::{LoadStream, Loader};
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::row_loop;
 use crate::pipeline::work_items::WorkItem;
+use crate::plan::{UnitAccounts, UnitIndex};
 
 /// The units of a flow that are to be loaded again.
 pub struct Reload<'a> {

@@ -8,12 +8,13 @@ use inrush_rows::ids::{RunKey, UnitKey};
 use inrush_rows::plural::counted;
 
 use super::unplanned::UnplannedUnits;
-use super::{ContractEarlier, ContractFlow, UnitAccounts, UnitIndex};
+use super::{ContractEarlier, ContractFlow};
 use crate::ledger::{Account, each_record};
 use crate::plan::changed::{self, FilesBefore, PlannedFiles};
 use crate::plan::earlier::{self, EarlierRun, EarlierWork};
 use crate::plan::package_runs::PackageRuns;
 use crate::plan::{PlanError, PlanOptions, identity};
+use crate::plan::{UnitAccounts, UnitIndex};
 
 /// Finds the earlier run of the package that matters. Notes for the user are added to `notes`. Flows that are loaded already,
 /// beside others that are not, are removed.

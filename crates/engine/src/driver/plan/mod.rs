@@ -13,7 +13,6 @@ mod members;
 mod merge;
 pub(super) mod print;
 mod refuse;
-mod unit_index;
 mod units;
 mod unplanned;
 
@@ -30,10 +29,10 @@ use inrush_rows::ids::RunId;
 use inrush_source::Split;
 
 use self::flow::ContractFlowPlanner;
-pub use self::unit_index::{UnitAccounts, UnitIndex};
 pub use self::units::RangeUnit;
 use crate::ledger::Account;
 use crate::lineage::{self, RunLineage};
+use crate::plan::UnitAccounts;
 use crate::plan::abilities::require_of_run;
 use crate::plan::earlier::EarlierWork;
 use crate::plan::long_units::share_among;

@@ -10,8 +10,9 @@ use inrush_destination::{
 use inrush_rows::ids::{RunKey, UnitKey};
 use inrush_source::{Source, SourceError, Split};
 
-use super::{ContractFlow, UnitAccounts};
+use super::ContractFlow;
 use crate::load::Part;
+use crate::plan::UnitAccounts;
 use crate::plan::identity::description::Description;
 use crate::plan::long_units::work_bytes;
 use crate::plan::{PlanError, PlannedUnit, UnitPlace, identity};

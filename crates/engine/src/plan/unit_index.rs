@@ -2,22 +2,21 @@
 
 use inrush_rows::ids::UnitKey;
 
-use super::ContractFlow;
+use super::planned::{PlannedFlow, PlannedUnit, UnitPlace};
 use crate::ledger::{Account, LedgerRecord};
 use crate::load::Part;
-use crate::plan::UnitPlace;
 
 /// The positions of a plan's units, sorted by key. The keys themselves stay in the plan.
-pub struct UnitIndex<'a> {
-    flows: &'a [ContractFlow],
+pub struct UnitIndex<'a, F> {
+    flows: &'a [F],
     places: Vec<(u32, u32)>,
 }
 
-impl<'a> UnitIndex<'a> {
+impl<'a, F: PlannedFlow> UnitIndex<'a, F> {
     /// An index of the units of these flows.
-    pub fn new(flows: &'a [ContractFlow]) -> UnitIndex<'a> {
+    pub fn new(flows: &'a [F]) -> UnitIndex<'a, F> {
         let places = flows.iter().zip(0..).flat_map(|(flow, flow_at)| {
-            let units = (0..).take(flow.units.len());
+            let units = (0..).take(flow.units().len());
             units.map(move |unit_at| (flow_at, unit_at))
         });
         let mut places: Vec<(u32, u32)> = places.collect();
@@ -37,14 +36,14 @@ impl<'a> UnitIndex<'a> {
     /// wrote the record.
     pub fn place_of(&self, record: &LedgerRecord) -> Option<UnitPlace> {
         let (flow, unit) = self.find(&record.unit_key())?;
-        let split_count = self.flows[flow].units[unit].splits.len();
+        let split_count = self.flows[flow].units()[unit].splits().len();
         let is_known = Part::of_record(&record.key, split_count).is_some();
         (is_known && !record.splits.is_empty()).then_some((flow, unit))
     }
 }
 
-fn key(flows: &[ContractFlow], (flow, unit): (u32, u32)) -> &UnitKey {
-    &flows[flow as usize].units[unit as usize].key
+fn key<F: PlannedFlow>(flows: &[F], (flow, unit): (u32, u32)) -> &UnitKey {
+    flows[flow as usize].units()[unit as usize].key()
 }
 
 /// For each unit of each flow, the account of its committed rows.
@@ -53,8 +52,8 @@ pub struct UnitAccounts(Vec<Vec<Option<Account>>>);
 
 impl UnitAccounts {
     /// No unit is committed.
-    pub fn none(flows: &[ContractFlow]) -> UnitAccounts {
-        let of_flow = |flow: &ContractFlow| vec![None; flow.units.len()];
+    pub fn none<F: PlannedFlow>(flows: &[F]) -> UnitAccounts {
+        let of_flow = |flow: &F| vec![None; flow.units().len()];
         UnitAccounts(flows.iter().map(of_flow).collect())
     }
 

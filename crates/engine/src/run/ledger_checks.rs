@@ -1,0 +1,153 @@
+//! The check of every file of a run against the records that the ledger has of it, before anything is published.
+//!
+//! Records are read one after the other, in any order. A file is checked when the last of its splits is read, so that
+//! only the records of files that lack splits are in memory: there may be a hundred thousand files. A package's expected
+//! totals of a flow are compared with all records of the flow, which are kept only for this.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use inrush_source::Input;
+
+use super::plan::RunPlan;
+use super::prepared::PreparedRun;
+use crate::error::Error;
+use crate::ledger::SplitRecord;
+use crate::pipeline::{expectations, file_checks};
+use crate::plan::PlannedFlow;
+use crate::plan::file_index::FileIndex;
+
+/// Checks records as they come.
+pub struct LedgerChecks<'a, P> {
+    run: &'a PreparedRun<P>,
+    flows: Vec<FlowFiles<'a>>,
+}
+
+/// The files of a flow, and the records that are kept of them.
+struct FlowFiles<'a> {
+    files: Vec<PlannedFile<'a>>,
+    index: FileIndex,
+    /// The records of files that are not checked yet, by the positions of the files.
+    unchecked: BTreeMap<usize, Vec<SplitRecord>>,
+    /// All records, if totals of the flow were promised.
+    promised: Vec<SplitRecord>,
+}
+
+struct PlannedFile<'a> {
+    input: &'a Arc<dyn Input>,
+    /// The number of records of a fed file is unknown, so it is checked at the end.
+    is_fed: bool,
+    /// The splits that are not read yet.
+    splits_left: usize,
+    is_checked: bool,
+}
+
+impl<'a, P: RunPlan> LedgerChecks<'a, P> {
+    /// Starts without any record.
+    pub fn new(run: &'a PreparedRun<P>) -> LedgerChecks<'a, P> {
+        LedgerChecks {
+            run,
+            flows: run.plan.flows().iter().map(FlowFiles::of).collect(),
+        }
+    }
+
+    /// Takes a record of one of the units of a flow. A record of a file that the plan does not have is ignored: the
+    /// destination's count of rows reveals its rows.
+    pub fn see(&mut self, flow: usize, record: SplitRecord) {
+        let flow_files = &mut self.flows[flow];
+        if has_promises(&self.run.plan.flows()[flow]) {
+            flow_files.promised.push(record.clone());
+        }
+        let Some(at) = flow_files.index.find(&record.file_key) else {
+            return;
+        };
+        let file = &mut flow_files.files[at];
+        let records = flow_files.unchecked.entry(at).or_default();
+        records.push(record);
+        if file.is_fed || file.splits_left == 0 {
+            return;
+        }
+        file.splits_left -= 1;
+        // If it fails, the file may have been loaded in other splits, and is checked at the end.
+        if file.splits_left == 0 && check(self.run, flow, file, records).is_ok() {
+            file.is_checked = true;
+            flow_files.unchecked.remove(&at);
+        }
+    }
+
+    /// Checks the files that are left, and the promises. Fails with the first error.
+    pub fn finish(self) -> Result<(), Error> {
+        for (flow_at, flow) in self.flows.into_iter().enumerate() {
+            let FlowFiles {
+                files,
+                mut unchecked,
+                promised,
+                ..
+            } = flow;
+            let left = files
+                .iter()
+                .enumerate()
+                .filter(|(_, file)| !file.is_checked);
+            for (at, file) in left {
+                let records = unchecked.remove(&at).unwrap_or_default();
+                check(self.run, flow_at, file, &records)?;
+            }
+            let reading = self.run.plan.flows()[flow_at].reading();
+            let promised: Vec<&SplitRecord> = promised.iter().collect();
+            expectations::check_promises(reading, &promised)?;
+        }
+        Ok(())
+    }
+}
+
+impl<'a> FlowFiles<'a> {
+    fn of<F: PlannedFlow>(flow: &'a F) -> FlowFiles<'a> {
+        let inputs = flow.files();
+        let index = FileIndex::new(&inputs);
+        let file = |input| PlannedFile {
+            input,
+            is_fed: false,
+            splits_left: 0,
+            is_checked: false,
+        };
+        let mut files: Vec<PlannedFile<'a>> = inputs.into_iter().map(file).collect();
+        for split in flow.all_splits() {
+            let index = split.input.index();
+            let at = files.binary_search_by_key(&index, |file| file.input.index());
+            let file = &mut files[at.expect("the files are those of the splits")];
+            file.is_fed |= split.is_shared;
+            file.splits_left += 1;
+        }
+        FlowFiles {
+            files,
+            index,
+            unchecked: BTreeMap::new(),
+            promised: Vec::new(),
+        }
+    }
+}
+
+/// Checks a file against all records of it.
+fn check<P: RunPlan>(
+    run: &PreparedRun<P>,
+    flow: usize,
+    file: &PlannedFile<'_>,
+    records: &[SplitRecord],
+) -> Result<(), Error> {
+    let reading = run.plan.flows()[flow].reading();
+    let end = run.file_end(flow, file.input, file.is_fed);
+    file_checks::check(reading, file.input, end, records)?;
+    // A pipe may have been empty, and has no range then.
+    if records.is_empty() && !file.is_fed {
+        return Err(Error::Verification {
+            what: format!("the ledger's units of {}", file.input.name().display()),
+            counted: 0,
+            sent: 1,
+        });
+    }
+    Ok(())
+}
+
+fn has_promises<F: PlannedFlow>(flow: &F) -> bool {
+    !flow.reading().expect.promises.is_empty()
+}
