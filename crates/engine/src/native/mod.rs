@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`plan::RunPlan`], [`plan::PlannedFlow`], [`plan::PlannedUnit`] | its plan |
 //! | [`run::LoadSteps`], [`run::DriverRun`], [`run::CommittedUnits`] | the steps of a run, from the lock to the publish |
+//! | [`run::Watch`] | a watch over its server while the streams load |
 //! | [`sums::DriverSums`], [`sums::BatchSums`] | its own comparison of the rows that were sent with the rows that it has stored |
 //! | [`preflight::MeasuredDestination`], [`preflight::decode::EncodeRows`] | the measurements of a preflight |
 //!

@@ -1,8 +1,9 @@
 //! The check of every file of a run against the records that the ledger has of it, before anything is published.
 //!
 //! Records are read one after the other, in any order. A file is checked when the last of its splits is read, so that
-//! only the records of files that lack splits are in memory: there may be a hundred thousand files. A package's expected
-//! totals of a flow are compared with all records of the flow, which are kept only for this.
+//! only the records of files that lack splits are in memory: there may be a hundred thousand files. Of files that are fed,
+//! or that were loaded in other splits than the plan has, the records are kept to the end. A package's expected totals of
+//! a flow are compared with all records of the flow, which are kept only for this.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,11 +17,14 @@ use crate::ledger::SplitRecord;
 use crate::pipeline::{expectations, file_checks};
 use crate::plan::PlannedFlow;
 use crate::plan::file_index::FileIndex;
+use crate::verify::VerifyError;
 
 /// Checks records as they come.
 pub struct LedgerChecks<'a, P> {
     run: &'a PreparedRun<P>,
     flows: Vec<FlowFiles<'a>>,
+    /// The first range of a file whose other ranges cover it.
+    surplus: Option<VerifyError>,
 }
 
 /// The files of a flow, and the records that are kept of them.
@@ -48,11 +52,11 @@ impl<'a, P: RunPlan> LedgerChecks<'a, P> {
         LedgerChecks {
             run,
             flows: run.plan.flows().iter().map(FlowFiles::of).collect(),
+            surplus: None,
         }
     }
 
-    /// Takes a record of one of the units of a flow. A record of a file that the plan does not have is ignored: the
-    /// destination's count of rows reveals its rows.
+    /// Takes a record of one of the units of a flow. A record of a file that the plan does not have is ignored.
     pub fn see(&mut self, flow: usize, record: SplitRecord) {
         let flow_files = &mut self.flows[flow];
         if has_promises(&self.run.plan.flows()[flow]) {
@@ -62,6 +66,10 @@ impl<'a, P: RunPlan> LedgerChecks<'a, P> {
             return;
         };
         let file = &mut flow_files.files[at];
+        if file.is_checked {
+            self.surplus = self.surplus.take().or_else(|| surplus(file, &record));
+            return;
+        }
         let records = flow_files.unchecked.entry(at).or_default();
         records.push(record);
         if file.is_fed || file.splits_left == 0 {
@@ -77,6 +85,7 @@ impl<'a, P: RunPlan> LedgerChecks<'a, P> {
 
     /// Checks the files that are left, and the promises. Fails with the first error.
     pub fn finish(self) -> Result<(), Error> {
+        self.surplus.map_or(Ok(()), Err)?;
         for (flow_at, flow) in self.flows.into_iter().enumerate() {
             let FlowFiles {
                 files,
@@ -146,6 +155,18 @@ fn check<P: RunPlan>(
         });
     }
     Ok(())
+}
+
+/// The error for a record of a file that other records cover. An empty range has no rows.
+fn surplus(file: &PlannedFile<'_>, record: &SplitRecord) -> Option<VerifyError> {
+    let start = record.byte_start;
+    let end = record.byte_end.unwrap_or_else(|| file.input.size_bytes());
+    (record.account.rows_read > 0 || end > start).then(|| VerifyError::Overlap {
+        file: file.input.name().display().to_string(),
+        start,
+        end,
+        ranges: format!("{start}-{end}, and others that cover it"),
+    })
 }
 
 fn has_promises<F: PlannedFlow>(flow: &F) -> bool {

@@ -21,7 +21,7 @@ use crate::pipeline::work_items::WorkItem;
 use crate::report::{MembersReport, PartitionReport, RunFolder, VersionsReport};
 use crate::shares::SentPlan;
 
-/// Loads into the destinations of one kind. [`run`](super::run) calls these in the order in which they are listed.
+/// Loads into the destinations of one kind. [`run`](super::run) has the order of these calls.
 pub trait LoadSteps: Sized + Sync {
     /// A run that is planned and holds its lock.
     type Run: DriverRun + Sync;

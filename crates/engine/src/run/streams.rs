@@ -17,8 +17,8 @@ use crate::pipeline::row_loop::blocking;
 use crate::pipeline::stream_threads::{self, Queue, StopOnPanic, worse};
 use crate::pipeline::work_items::WorkItem;
 
-/// The number of the stream that finishes units after all others have ended.
-const LAST: usize = 0;
+/// The number of a stream that works after all others have ended.
+const AFTER_ALL: usize = 0;
 
 /// Loads pieces of work, with one stream for each gauge.
 pub fn load<S: LoadSteps>(
@@ -71,7 +71,7 @@ pub fn finish_units<S: LoadSteps>(
     let gauge = Arc::default();
     let mut result = StreamResult::default();
     let mut finishing = || {
-        let mut stream = steps.open_stream(context, LAST, &gauge)?;
+        let mut stream = steps.open_stream(context, AFTER_ALL, &gauge)?;
         let target = LoadStream::new(context, &gauge, stream.as_mut());
         blocking(load_run.finish_units(&target, &unfinished, &mut result))
     };

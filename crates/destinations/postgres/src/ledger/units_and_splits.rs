@@ -150,8 +150,8 @@ impl Ledger {
         Ok(splits)
     }
 
-    /// The splits of a run that were committed, or only those of a unit, one after the other: there may be a hundred
-    /// thousand.
+    /// The splits of a run that were committed, or only those of a unit, one after the other: there may be a million. Those of
+    /// a unit follow each other, and in it those of a file.
     pub async fn each_split(
         &self,
         session: &Session,
@@ -166,7 +166,7 @@ impl Ledger {
                        rows_filtered, rows_added, bytes_read, content_hash, tally, trailer, \
                        refused, file_state, text_start, text_end \
                 FROM {} WHERE run_id = $1 AND unit_key = coalesce($2::text, unit_key)) split \
-             ORDER BY unit_key, shard_key",
+             ORDER BY unit_key, file_key, shard_key",
             self.table("shard")
         );
         let parameters: &[&(dyn ToSql + Sync)] =

@@ -55,8 +55,8 @@ impl Context<'_> {
     pub async fn undo_in_time(&self) {
         let control = &self.run.control;
         let undone = async {
-            // A statement may need minutes to end.
-            control.cancel(self.address).await?;
+            // A statement may need minutes to end. If it cannot be cancelled, ROLLBACK waits for it.
+            let _ = control.cancel(self.address).await;
             control
                 .execute("ROLLBACK", "undoing what was stopped")
                 .await

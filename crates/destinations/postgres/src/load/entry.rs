@@ -2,6 +2,7 @@
 //! session.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
 
 use inrush_destination::RunState;
 use inrush_engine::error::Error;
@@ -97,6 +98,7 @@ impl<'a> Entry<'a> {
         prepared.kept = kept;
         Ok(PostgresRun {
             stored_ways: StoredWays::default(),
+            all_flows: Mutex::default(),
             prepared,
             fence: Fence {
                 run_id: record.run_id,

@@ -1,8 +1,9 @@
 //! The steps of a run into a PostgreSQL server, in the engine's order.
 //!
 //! [`prepare`] connects, plans and enters the run into the ledger; the engine's loader takes pieces of work through a
-//! [`stream`], a session of its own, in transactions of [`piece`], whose rows are sent by [`rows`]; [`sampler`] asks the server what its sessions do meanwhile; [`conclude`] compares ledger, files and
-//! server, and switches; [`analyze`] updates the statistics of a target.
+//! [`stream`], which has a session, in transactions of [`piece`], whose rows are sent by [`rows`]; [`sampler`] asks the
+//! server what its sessions do meanwhile; [`conclude`] compares ledger, files and server, and switches; [`analyze`]
+//! updates the statistics of a target.
 
 mod analyze;
 mod careful;
@@ -179,7 +180,10 @@ impl LoadSteps for PostgresSteps<'_> {
     ) -> Result<Box<dyn UnitStream + 'c>, Error> {
         let context = self.context(context);
         let stream = match context.run.plan.is_one_transaction() {
-            true => SessionStream::of_control(context, gauge, Additions::NONE),
+            true => {
+                let pace = &context.run.pace;
+                SessionStream::of_control(context, pace, gauge, Additions::NONE)
+            }
             false => SessionStream::connect(context, number, gauge)?,
         };
         Ok(Box::new(stream))
@@ -194,6 +198,7 @@ impl LoadSteps for PostgresSteps<'_> {
 
     fn committed(&self, context: &RunContext<'_, PostgresRun>) -> Result<LedgerUnits, Error> {
         let context = self.context(context);
+        one_transaction::leave_open(context.run);
         let reading = conclude::committed(&context);
         context.wait(reading)
     }
@@ -254,6 +259,7 @@ impl LoadSteps for PostgresSteps<'_> {
         }
         // For a failed run, only the ledger's rows are committed.
         let context = self.context(context);
+        one_transaction::roll_back(context.run);
         context.runtime.block_on(context.undo_in_time());
         one_transaction::told(error)
     }

@@ -4,6 +4,8 @@
 //! It is the control session. Each flow is one part after a savepoint, so that a part with a refused row can be loaded
 //! once more, carefully. A target gets its rows before the targets whose foreign keys refer to it.
 
+use std::sync::{MutexGuard, PoisonError};
+
 use inrush_engine::driver_error::{DriverError, Retry};
 use inrush_engine::error::Error;
 use inrush_engine::native::run::work_items::WorkItem;
@@ -28,8 +30,8 @@ pub const PART: [&str; 3] = [
     "ROLLBACK TO SAVEPOINT inrush_flow",
 ];
 
-/// Begins the transaction, which the switch commits, and puts the work into the order in which its tables refer to each
-/// other. If the load fails, [`told`] follows a rollback.
+/// Begins the transaction, and puts the work into the order in which its tables refer to each other. The switch commits the
+/// transaction, unless the run fails before ([`roll_back`]).
 pub async fn begin(run: &PostgresRun, mut work: Vec<WorkItem>) -> Result<Vec<WorkItem>, Error> {
     let session = &run.control;
     let mut transaction = None;
@@ -45,8 +47,25 @@ pub async fn begin(run: &PostgresRun, mut work: Vec<WorkItem>) -> Result<Vec<Wor
     let order = flows_in_order(&run.plan, session).await?;
     let turn = |flow| order.iter().position(|one| *one == flow);
     work.sort_by_key(|item| (turn(item.flow), item.unit));
-    transaction.expect("a step begins it").leave_open();
+    *of_all_flows(run) = transaction;
     Ok(work)
+}
+
+/// All rows are loaded: the transaction stays open for the switch.
+pub fn leave_open(run: &PostgresRun) {
+    if let Some(transaction) = of_all_flows(run).take() {
+        transaction.leave_open();
+    }
+}
+
+/// Sends the ROLLBACK of a load that has failed.
+pub fn roll_back(run: &PostgresRun) {
+    *of_all_flows(run) = None;
+}
+
+fn of_all_flows(run: &PostgresRun) -> MutexGuard<'_, Option<Transaction>> {
+    let transaction = run.all_flows.lock();
+    transaction.unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Replaces the hint of a lost connection, or of a lock that was not granted: it says that loaded units are kept, which is wrong

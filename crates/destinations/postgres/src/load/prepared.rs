@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use inrush_convert::RunStamp;
 use inrush_destination::PublishesInto;
@@ -17,6 +17,7 @@ use super::unit_reject_files;
 use crate::Session;
 use crate::ledger::{Fence, Ledger, StoredRun, UnitRow};
 use crate::plan::Plan;
+use crate::transaction::Transaction;
 
 /// A run that is planned and entered into the ledger.
 pub struct PostgresRun {
@@ -34,6 +35,8 @@ pub struct PostgresRun {
     pub units_kept: BTreeMap<UnitKey, UnitRow>,
     /// Assigns numbers to the members that lookups add to their references.
     pub members: Arc<MemberSession>,
+    /// The transaction of a load with `staging = false`, while its rows are loaded.
+    pub all_flows: Mutex<Option<Transaction>>,
     /// How the server stored the rows of each unit.
     pub stored_ways: StoredWays,
 }

@@ -11,6 +11,7 @@ use inrush_destination::{
 use inrush_engine::error::Error;
 use inrush_engine::native::load::{Gauge, LoadStream};
 use inrush_rows::ids::UnitKey;
+use inrush_rows::pace::Pace;
 use inrush_verdict::Phase;
 
 use super::context::Context;
@@ -33,6 +34,8 @@ pub struct SessionStream<'a> {
     additions: &'a Additions,
     /// The unit that is open, or the part of one.
     open: Option<Piece<'a>>,
+    /// A unit was left open, so the session may still be at work.
+    has_given_up: bool,
 }
 
 impl<'a> SessionStream<'a> {
@@ -57,12 +60,14 @@ impl<'a> SessionStream<'a> {
             is_control: false,
             additions: Additions::NONE,
             open: None,
+            has_given_up: false,
         })
     }
 
     /// A stream that uses the control session.
     pub fn of_control(
         context: Context<'a>,
+        pace: &Arc<Pace>,
         gauge: &Arc<Gauge>,
         additions: &'a Additions,
     ) -> SessionStream<'a> {
@@ -70,10 +75,11 @@ impl<'a> SessionStream<'a> {
         gauge.served_by(run.control.backend_process_id, run.control.watch.tcp());
         SessionStream {
             context,
-            session: Some(run.control.of_stream(&run.pace, gauge)),
+            session: Some(run.control.of_stream(pace, gauge)),
             is_control: true,
             additions,
             open: None,
+            has_given_up: false,
         }
     }
 
@@ -101,8 +107,8 @@ impl<'a> SessionStream<'a> {
 
 impl Drop for SessionStream<'_> {
     fn drop(&mut self) {
-        let is_at_rest = self.open.is_none() && self.context.stop.asked().is_none();
         self.give_up();
+        let is_at_rest = !self.has_given_up && self.context.stop.asked().is_none();
         let Some(session) = self.session.take().filter(|_| !self.is_control) else {
             return;
         };
@@ -193,7 +199,7 @@ impl UnitStream for SessionStream<'_> {
     /// The rollback is sent before the session's next statement, and is not waited for.
     fn give_up(&mut self) {
         let _runtime = self.context.runtime.enter();
-        self.open = None;
+        self.has_given_up |= self.open.take().is_some();
     }
 
     fn finish(&mut self, target: usize, unit_key: &UnitKey) -> Result<()> {
@@ -214,7 +220,8 @@ pub fn by_control(
 ) -> std::result::Result<(), Error> {
     let control = &context.run.control;
     let loaded = {
-        let mut connection = SessionStream::of_control(*context, &control.gauge, additions);
+        let mut connection =
+            SessionStream::of_control(*context, &control.pace, &control.gauge, additions);
         load(&LoadStream::new(
             &context.shared,
             &control.gauge,
