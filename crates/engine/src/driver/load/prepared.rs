@@ -11,8 +11,7 @@ use crate::driver::plan::ContractPlan;
 use crate::error::Error;
 use crate::load::Part;
 use crate::pipeline::reject_files;
-use crate::plan::UnitIndex;
-use crate::plan::{UnitPlace, identity};
+use crate::plan::{UnitIndex, UnitPlace, identity};
 use crate::run::prepared::{DriverRun, PreparedRun};
 
 /// A run that is planned and holds its lock.

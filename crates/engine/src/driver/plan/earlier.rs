@@ -13,8 +13,7 @@ use crate::ledger::{Account, each_record};
 use crate::plan::changed::{self, FilesBefore, PlannedFiles};
 use crate::plan::earlier::{self, EarlierRun, EarlierWork};
 use crate::plan::package_runs::PackageRuns;
-use crate::plan::{PlanError, PlanOptions, identity};
-use crate::plan::{UnitAccounts, UnitIndex};
+use crate::plan::{PlanError, PlanOptions, UnitAccounts, UnitIndex, identity};
 
 /// Finds the earlier run of the package that matters. Notes for the user are added to `notes`. Flows that are loaded already,
 /// beside others that are not, are removed.
