@@ -1,6 +1,7 @@
-//! Times of day with the offset of their zone (`timetz`): both are kept as they are written. A time without an offset
-//! is refused, unless the column declares a zone whose offset never changes: PostgreSQL would use the session's zone
-//! with its offset of today.
+//! Times of day with the offset of their zone (`timetz`): both are kept as they are written.
+//!
+//! PostgreSQL would give a time without an offset the current offset of the session's zone. Here such a time is
+//! refused, unless the column declares a zone whose offset never changes.
 
 use inrush_rows::column::Column;
 use inrush_rows::cursor::Cursor;

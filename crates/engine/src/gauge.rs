@@ -14,14 +14,14 @@ use crate::meter::{Meter, nanoseconds};
 /// The number for the time between phases.
 const BETWEEN: u8 = PHASES.len() as u8;
 
-/// A stream's clock and counters. Only one thread writes, so a sum needs no locked instruction. Times of phases do not
-/// overlap, because an inner phase stops the clock of the outer one.
+/// A stream's clock and counters. Only one thread writes them, so it adds by a plain load and store. The times of
+/// phases do not overlap, because an inner phase stops the clock of the outer one.
 #[derive(Debug)]
 pub struct Gauge {
     began: Instant,
-    /// When the present phase began, nanoseconds since `began`.
+    /// When the current phase began, in nanoseconds since `began`.
     since_ns: AtomicU64,
-    /// The present phase by its number in [`PHASES`], or [`BETWEEN`].
+    /// The current phase by its number in [`PHASES`], or [`BETWEEN`].
     doing: AtomicU8,
     spent_ns: [AtomicU64; PHASES.len() + 1],
     stored_bytes: AtomicU64,
@@ -76,13 +76,13 @@ impl Gauge {
         }
     }
 
-    /// Adds time in a phase that was measured elsewhere and is not part of a span of this thread.
+    /// Adds time to a phase. The time was measured elsewhere and is not in a span of this thread.
     pub fn add_time(&self, phase: Phase, spent_ns: u64) {
         add(&self.spent_ns[phase as usize], spent_ns);
     }
 
     /// Adds the times for decompressing and scanning that a reader has measured within a span of [`Phase::Read`], and
-    /// subtracts them from that span.
+    /// subtracts them from the time of that phase.
     pub fn add_reading(&self, before: &SourceMeter, after: &SourceMeter) {
         let (decompress_ns, scan_ns) = (
             after.decompress_ns - before.decompress_ns,
@@ -110,12 +110,12 @@ impl Gauge {
         add(&self.rows, rows);
     }
 
-    /// Records that the calling thread is the stream's.
+    /// Records the calling thread as the stream's.
     pub fn is_mine(&self) {
         self.thread_id.store(thread_id(), Ordering::Relaxed);
     }
 
-    /// The number of the stream's thread; 0 before it runs.
+    /// The system's id of the stream's thread; 0 before it runs.
     pub fn thread_id(&self) -> i32 {
         self.thread_id.load(Ordering::Relaxed)
     }
@@ -150,7 +150,7 @@ impl Gauge {
         now.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The present phase.
+    /// The current phase; `None` between phases.
     pub fn doing(&self) -> Option<Phase> {
         PHASES
             .get(usize::from(self.doing.load(Ordering::Relaxed)))

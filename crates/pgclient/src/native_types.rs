@@ -3,9 +3,9 @@
 //! The server sends and takes each value of COPY in binary form. For most types the bytes mean the same to every
 //! server: ranges, bit strings, network addresses. The bytes of arrays and composites also have the OIDs of their
 //! elements and attributes, which differ from database to database for types that users have made: a
-//! [shape](NativeShape) says where, and they are replaced. The bytes of other types are an OID that names an object of
-//! the database (`regclass`), or depend on a setting (`money`) or the server's version (`interval`). The text differs
-//! in all of these cases.
+//! [shape](NativeShape) says where these OIDs are, and they are replaced. A value of a type such as `regclass` is an
+//! OID itself, so these types have no such text. The bytes of `money` depend on a setting, those of `interval` on the
+//! server's version: the text has both.
 
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ pub struct NativeTypes {
 }
 
 impl NativeTypes {
-    /// The statement that finds types, and those that they are made of.
+    /// The statement that finds these types, and the types that they are made of.
     pub fn query(oids: &[u32]) -> String {
         let oids: Vec<String> = oids.iter().map(|oid| format!("({oid}::oid)")).collect();
         format!(
@@ -131,18 +131,19 @@ impl NativeTypes {
         }
     }
 
-    /// True if money is among them: its form depends on the locale.
+    /// True if `money` is among them: its form depends on the setting `lc_monetary`.
     pub fn has_money(&self) -> bool {
         self.types.values().any(|found| found.name == MONEY)
     }
 
-    /// The form of a type; none if its values have no binary form that another database could take.
+    /// The form of a type; `None` if its values have no binary form that another database could accept.
     pub fn form(&self, oid: u32, money_scale: Option<u8>) -> Option<String> {
         let form = self.form_of(oid, money_scale, 0)?;
         Some(format!("postgresql {form}"))
     }
 
-    /// The type under domains, and its modifier. The server describes a column of a domain by it.
+    /// The base type of a domain, also of a domain over a domain, and its modifier. Another type is returned as it is.
+    /// The server describes a column of a domain by its base type.
     pub fn base(&self, mut oid: u32, mut modifier: i32) -> (u32, i32) {
         for _ in 0..DEPTH_MAX {
             let found = self.types.get(&oid).filter(|found| found.kind == "d");
@@ -184,7 +185,7 @@ impl NativeTypes {
         }
     }
 
-    /// True if values of a type may have an OID in them that other databases do not know.
+    /// True if values of a type may contain an OID that is unknown to other databases.
     fn has_own_oids(&self, oid: u32, depth: usize) -> bool {
         let Some(found) = self.types.get(&oid).filter(|_| depth < DEPTH_MAX) else {
             return false;
@@ -235,7 +236,7 @@ impl NativeTypes {
     }
 }
 
-/// The limit that a modifier sets.
+/// The limit that a modifier sets; `None` if it sets none.
 pub fn limit(modifier: i32) -> Option<i32> {
     (modifier >= 0).then_some(modifier)
 }
@@ -250,7 +251,7 @@ pub async fn passing(
     Ok(passing_all(connection, &pairs).await?.pop().flatten())
 }
 
-/// [`passing`], for each of some columns: what is sent, and the type of the column.
+/// [`passing`] for several columns. Each pair is the type that is sent, and the OID and modifier of the column's type.
 pub async fn passing_all(
     connection: &ServerConnection,
     columns: &[(NativeType, (u32, i32))],

@@ -5,9 +5,9 @@
 pub struct FieldDescription {
     /// Its name.
     pub name: String,
-    /// The OID of the table or view whose column it is; 0 if it is none.
+    /// The OID of its table or view; 0 if it belongs to none.
     pub table_oid: u32,
-    /// Its number there (`attnum`); 0 if it is not a column of a table.
+    /// Its number in that table or view (`attnum`); 0 if it belongs to none.
     pub column_number: i16,
     /// The OID of its type.
     pub type_oid: u32,
@@ -40,7 +40,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// A `RowDescription`.
+/// Reads a `RowDescription`; `None` if its body ends early.
 pub(super) fn description(body: &[u8]) -> Option<Vec<FieldDescription>> {
     let mut body = Body(body);
     let count = u16::from_be_bytes(body.word()?);
@@ -64,7 +64,7 @@ pub(super) fn description(body: &[u8]) -> Option<Vec<FieldDescription>> {
         .collect()
 }
 
-/// A `DataRow` of texts.
+/// Reads a `DataRow` whose values are texts; `None` if its body ends early.
 pub(super) fn row(body: &[u8]) -> Option<Vec<Option<String>>> {
     let mut body = Body(body);
     let count = u16::from_be_bytes(body.word()?);

@@ -1,7 +1,7 @@
-//! Finishes runs that a crash has stopped between the exchanges of their tables, or before they were cleaned up.
+//! Finishes runs that a crash stopped after some of their tables were exchanged, or before their staging was removed.
 //!
-//! Readers already see a run that is in one of its tables, so it must be finished. The next process that opens the folder
-//! finishes it, or removes its staging, before it plans anything else.
+//! Readers already see the rows of such a run in one of its tables, so it must be finished. The next process that opens
+//! the folder finishes it, or removes its staging, before it plans anything else.
 
 use inrush_destination::{Error, Result, RunState};
 
@@ -11,7 +11,7 @@ use crate::options::Options;
 use crate::publish;
 use crate::run::{ParquetRun, remove_staging};
 
-/// Publishes the remaining tables of each such run, unless a living process has locked it, and removes its staging.
+/// Publishes the remaining tables of each such run and removes its staging, unless a living process has locked the run.
 pub(super) fn finish_published(root: &Root, options: &Options) -> Result<()> {
     for seen in root.stored_runs()? {
         let is_untidy = match seen.record.state {
@@ -33,7 +33,7 @@ pub(super) fn finish_published(root: &Root, options: &Options) -> Result<()> {
             Err(Error::Held { .. }) => continue,
             Err(error) => return Err(error),
         };
-        // It may have been finished before the lock was free.
+        // Another process may have finished it before this one got the lock.
         let Some(mut stored) = root.stored_run(seen.record.run_id)? else {
             continue;
         };

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::{Flaw, JsonFolder};
 
-/// The folder.
+/// The rows of the folder, and the flaw of the source that reads them.
 pub struct JsonCase {
     folder: TempDir,
     rows: usize,
@@ -24,7 +24,7 @@ fn is_faulty(row: usize) -> bool {
 }
 
 impl JsonCase {
-    /// This many rows in each file, read with a flaw.
+    /// Writes the files, with this many rows each.
     pub fn new(rows: usize, flaw: Flaw) -> JsonCase {
         let folder = tempfile::tempdir().expect("a folder");
         let case = JsonCase { folder, rows, flaw };

@@ -1,4 +1,4 @@
-//! Reads a split: a COPY of its rows, decoded a block at a time or passed on as they are.
+//! Reads the rows of a split by COPY. They are decoded a block at a time, or passed on in COPY's own form.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,26 +21,26 @@ use crate::source::Reading;
 /// Blocks larger than this are read in pieces, so that a stop is noticed between them.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// Reads a range of pages of an input, or all of it.
+/// Reads a range of an input (of its pages or of its keys), or all of it.
 pub struct RangeReader<'a> {
     reading: &'a Reading,
     input: Arc<TableInput>,
     /// None once the COPY is over.
     lease: Option<Lease>,
-    /// The statement, until it is sent with the first chunk: the server's answer to it may take as long as the first row, and
-    /// meanwhile the session is known, so that it can be sampled.
+    /// The COPY statement; `None` once it was sent. It is sent for the first chunk, not by [`open`](RangeReader::open):
+    /// the server may need a long time until the first row, and the session of an open reader can be sampled meanwhile.
     copy: Option<String>,
-    /// The conditions of the rows, if the server counts and hashes them after the COPY.
+    /// The conditions that select the rows, if the server counts and hashes the rows after the COPY.
     proven: Option<Vec<String>>,
     proof: Option<Proof>,
     decoder: BinaryDecoder,
     place: RowPlace,
     chunk_bytes: usize,
-    /// Bytes that were read and not decoded, from `done` on.
+    /// Bytes that were read. Those from `done` on are neither decoded nor passed on yet.
     rest: Vec<u8>,
-    /// Bytes of the rest that were passed on.
+    /// The number of bytes of `rest` that were passed on.
     done: usize,
-    /// The rest has whole rows.
+    /// True if `rest` still has whole rows: they are decoded before more bytes are read.
     is_cut: bool,
     is_at_end: bool,
     hash: ContentHash,
@@ -49,7 +49,7 @@ pub struct RangeReader<'a> {
 }
 
 impl<'a> RangeReader<'a> {
-    /// A reader of the pages of a range, with a session for it.
+    /// A reader of this range. It takes a session from the pool, or waits for one.
     pub fn open(
         reading: &'a Reading,
         input: &Arc<TableInput>,
@@ -90,7 +90,7 @@ impl<'a> RangeReader<'a> {
         })
     }
 
-    /// Called when the rest has no whole row: if the COPY is over, the rest must be its end.
+    /// Called when `rest` has no whole row: if the COPY is over, `rest` must be the end of its data.
     fn end_if_over(&mut self) -> Result<(), SourceError> {
         if self.lease.is_none() {
             let ended = self.decoder.end(&self.rest[self.done..]);
@@ -100,7 +100,7 @@ impl<'a> RangeReader<'a> {
         Ok(())
     }
 
-    /// Appends about a chunk's bytes, or what is left of the COPY.
+    /// Appends about `chunk_bytes`, or the remaining bytes of the COPY.
     fn receive(&mut self, bytes: &mut Vec<u8>) -> Result<(), SourceError> {
         let wanted = bytes.len().saturating_add(self.chunk_bytes);
         while bytes.len() < wanted {
