@@ -5,7 +5,7 @@
 //! elements and attributes, which differ from database to database for types that users have made: a
 //! [shape](NativeShape) says where these OIDs are, and they are replaced. A value of a type such as `regclass` is an
 //! OID itself, so these types have no such text. The bytes of `money` depend on a setting, those of `interval` on the
-//! server's version: the text has both.
+//! server's version: their texts say how many digits amounts have, and whether an interval may be infinite.
 
 use std::collections::BTreeMap;
 

@@ -54,7 +54,7 @@ impl<'a> Way<'a> {
         self.chunks.iter().map(|chunk| chunk.text.len()).sum()
     }
 
-    /// Converts the whole text and passes each batch to `take`. Returns the time without the scan.
+    /// Converts the whole text and passes each batch to `take`. Returns the processor time of all but the scan.
     ///
     /// # Panics
     ///

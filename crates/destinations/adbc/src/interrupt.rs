@@ -1,4 +1,4 @@
-//! Interrupts the work of a run.
+//! Interrupts a run: cancels its connections, statements and queues.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -9,7 +9,7 @@ use inrush_destination::CancelRun;
 
 use crate::queue::BatchQueue;
 
-/// The connections, statements and queues that are cancelled when a run is to end.
+/// The connections, statements and queues that are cancelled when a run is interrupted.
 #[derive(Default)]
 pub struct Interrupt {
     raised: AtomicBool,
@@ -33,7 +33,7 @@ impl Interrupt {
         connections.push(handle);
     }
 
-    /// Adds a statement. It replaces the last one of its thread, which has ended.
+    /// Adds a statement. It replaces the previous one of its thread, which has ended.
     pub fn watch_statement(&self, statement: &impl Statement) {
         let thread = std::thread::current().id();
         let mut statements = self
@@ -64,7 +64,7 @@ impl CancelRun for Interrupt {
         for queue in queues.iter().filter_map(Weak::upgrade) {
             queue.abort();
         }
-        // A driver that cannot cancel returns an error; then nothing more can be done.
+        // A driver that cannot cancel returns an error, which is ignored: nothing more can be done.
         let statements = self
             .statements
             .lock()

@@ -19,13 +19,13 @@ use crate::session::AdbcSession;
 use crate::staging::Staging;
 use crate::steps::{self, UnitStep};
 
-/// The connection of one thread to staging.
+/// A thread's connection, and the unit that it writes.
 pub struct Stream<'a> {
     run: &'a AdbcRun,
     // This field comes before the session, because an open ingest must end before its connection does.
     unit: Option<OpenUnit>,
     session: AdbcSession,
-    /// The members that the open transaction keeps.
+    /// The members that the open transaction has written to their references.
     kept: KeptNumbers,
 }
 
@@ -35,7 +35,7 @@ struct OpenUnit {
     adapter: Adapter,
     ingest: Option<Ingest>,
     sent: u64,
-    /// Rows that the driver counted; `None` if it does not count.
+    /// The rows that the driver counted; `None` if it does not count them.
     counted: Option<u64>,
     /// Rows in staging before the unit; needed only if the driver does not count.
     before: u64,
@@ -121,7 +121,7 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// The number of the unit's rows, counted by the database.
+    /// The number of the unit's rows, counted by the database. An error if it is not the number that was sent.
     fn counted(&mut self) -> Result<u64> {
         let unit = self.unit.as_ref().expect("a unit was begun");
         let (target, before, sent) = (unit.target, unit.before, unit.sent);

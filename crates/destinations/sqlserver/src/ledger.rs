@@ -1,7 +1,7 @@
 //! The tables of the ledger in SQL Server, in a schema of their own. Their contents are the same for all databases
 //! ([`SqlLedger`]).
 //!
-//! Texts have a binary collation: keys that differ in case or in blanks are different keys. Each table has a clustered
+//! Texts have a binary collation, so keys that differ only in case are different keys. Each table has a clustered
 //! primary key, so that a session locks the row of its run and no other.
 
 use std::fmt::Display;
@@ -16,10 +16,11 @@ use crate::changes::CHANGE;
 use crate::connection::SqlSession;
 use crate::sql;
 
-/// Bytes are compared, not words of a language.
+/// Compares texts by their code points, not by the rules of a language. The server still ignores blanks at their ends.
 pub const COLLATION: &str = "COLLATE Latin1_General_BIN2";
-/// Leaves out rows that another session is changing: waiting for one could last as long as that session. Without
-/// READCOMMITTEDLOCK it is refused (error 650) where the database has READ_COMMITTED_SNAPSHOT on.
+/// Leaves out rows that another session is changing, because waiting for them could take as long as that session lives.
+/// READPAST alone is refused (error 650) in a database whose READ_COMMITTED_SNAPSHOT is on, so READCOMMITTEDLOCK is
+/// needed, too.
 const PASSES_LOCKED: &str = " WITH (READCOMMITTEDLOCK, READPAST)";
 /// The name of the table of lineage.
 const LINEAGE: &str = "lineage";
@@ -27,7 +28,7 @@ const LINEAGE: &str = "lineage";
 /// A row of the table of runs. Staging tables have a schema and a name.
 pub type StoredRun = sql_ledger::StoredRun<<SqlSession as LedgerSession>::StagingName>;
 
-/// The ledger.
+/// The ledger's schema and tables.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     schema: String,
@@ -67,7 +68,7 @@ impl Ledger {
                     text: sql::text,
                     passes_locked: PASSES_LOCKED,
                     reads_uncommitted: " WITH (NOLOCK)",
-                    // Streams share the row; a process that takes the run over waits for their transactions.
+                    // Streams share the row's lock; a process that takes over the run waits for their transactions.
                     holds_row: " WITH (REPEATABLEREAD)",
                     holds_row_at_end: "",
                     has_top: true,
@@ -84,17 +85,18 @@ impl Ledger {
         &self.schema
     }
 
-    /// True if it exists.
+    /// True if the ledger exists.
     pub fn exists(&self, session: &mut SqlSession) -> Result<bool> {
         self.has_table(session, "run")
     }
 
-    /// True if it has this table.
+    /// True if the ledger has this table.
     pub fn has_table(&self, session: &mut SqlSession, name: &str) -> Result<bool> {
         Ok(catalog::entry(session, &self.schema, name)?.is_some())
     }
 
-    /// The statement that creates one of its tables, if it does not exist: ledgers of older versions lack some.
+    /// The statement that creates a table of the ledger; `None` if the table exists. Ledgers of older versions lack some
+    /// tables.
     pub fn create_table_statement(
         &self,
         session: &mut SqlSession,
@@ -106,17 +108,19 @@ impl Ledger {
         Ok(is_missing.then(|| format!("CREATE TABLE {table} ({columns})")))
     }
 
-    /// The table that keeps the replaced rows of a target, by its index, until the package replaces them again.
+    /// The table that keeps the rows of a target that a run replaced, until the package replaces the target again.
+    /// `place` is the target's index in the run.
     pub fn kept_table(&self, run_id: impl Display, place: usize) -> String {
         sql::table(&self.schema, &format!("kept_{run_id}_{}", place + 1))
     }
 
-    /// The table that keeps the rows of a target that an undo takes out.
+    /// The table that keeps the rows that an undo takes out of a target. `place` is the target's index in the run.
     pub fn undone_table(&self, run_id: RunId, place: usize) -> String {
         sql::table(&self.schema, &format!("undone_{run_id}_{}", place + 1))
     }
 
-    /// Creates it if it does not exist. The session is in a transaction that no other process begins a run in.
+    /// Creates the ledger if it does not exist. The session must hold the lock under which runs are entered
+    /// (`lock::take_ledger`), so that no other process creates the ledger at the same time.
     pub fn create(&self, session: &mut SqlSession) -> Result<()> {
         let mut statements = self.create_statements(session)?;
         statements.extend(self.create_changes_statement(session)?);
@@ -126,7 +130,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// The batches that create what it lacks, without the tables of changes and of lineage.
+    /// The batches that create the ledger, except the tables of changes and of lineage; none if it exists.
     pub fn create_statements(&self, session: &mut SqlSession) -> Result<Vec<String>> {
         if self.exists(session)? {
             return Ok(Vec::new());
@@ -155,8 +159,8 @@ impl Ledger {
         Ok(statements)
     }
 
-    /// The holders of runs that are loading, or whose rows another session is changing now; of one package or of all.
-    /// Uncommitted rows are read, so that this never waits.
+    /// The holders of runs that are loading, or whose rows another session is changing now: of the runs with this key,
+    /// or of all runs. Uncommitted rows are read, so that this never waits.
     pub fn holders(
         &self,
         session: &mut SqlSession,
@@ -174,7 +178,7 @@ impl Ledger {
         Ok(rows.into_iter().flatten().flatten().collect())
     }
 
-    /// The statement that creates the table of lineage, if it does not exist.
+    /// The statement that creates the table of lineage; `None` if the table exists.
     pub fn create_lineage_statement(&self, session: &mut SqlSession) -> Result<Option<String>> {
         let columns = format!(
             "run_id bigint NOT NULL PRIMARY KEY CLUSTERED, lineage nvarchar(max) {COLLATION} NOT NULL"
@@ -182,7 +186,8 @@ impl Ledger {
         self.create_table_statement(session, LINEAGE, &columns)
     }
 
-    /// Keeps the lineage of a run in place of an earlier attempt's, in the transaction that enters the run.
+    /// Writes the lineage of a run, and replaces that of an earlier attempt. Called in the transaction that enters the
+    /// run.
     pub fn enter_lineage(
         &self,
         session: &mut SqlSession,

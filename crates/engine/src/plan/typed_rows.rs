@@ -2,7 +2,7 @@
 //!
 //! Values are loaded unchanged, or as a text that expresses each of them exactly; the converters reject values that do
 //! not fit. The plan refuses pairs of types for which a text would fit but mean something else: bytes as hexadecimal
-//! digits, booleans as words. Numbers that a float cannot hold are rejects.
+//! digits, booleans as words. Numbers that a column of floats cannot hold exactly are rejected.
 
 use arrow_schema::DataType;
 use inrush_convert::Converter;
@@ -15,7 +15,8 @@ use super::error::PlanError;
 use super::flow_inputs::{TypedField, TypedInputs};
 use super::reading::Reading;
 
-/// Refuses columns that cannot take their field, and makes the other columns lossless.
+/// Refuses columns that cannot take the values of their field, and sets `exact` for columns of floats that must reject
+/// numbers that they would change.
 pub fn check(flow: &str, inputs: &TypedInputs, columns: &mut [Column]) -> Result<(), PlanError> {
     for column in columns {
         let Some(field) = column
@@ -68,7 +69,7 @@ pub fn check(flow: &str, inputs: &TypedInputs, columns: &mut [Column]) -> Result
     Ok(())
 }
 
-/// True if no value of the field is right in such a column.
+/// True if the values of the field cannot be loaded into such a column.
 pub fn is_misfit(field: &TypedField, column: &ColumnType) -> bool {
     fit(field, column).is_err()
 }
@@ -76,7 +77,7 @@ pub fn is_misfit(field: &TypedField, column: &ColumnType) -> bool {
 /// The most columns that a hint lists.
 const LISTED_COLUMNS_MAX: usize = 20;
 
-/// Refuses the fields whose values are in the source's own binary form.
+/// Refuses the fields whose values come in the source's own binary form, for a destination that cannot take it.
 pub fn refuse_native(flow: &str, inputs: &TypedInputs) -> Result<(), PlanError> {
     let natives = inputs.columns.iter().filter_map(|field| {
         let native = field.native.as_ref()?;
@@ -109,7 +110,7 @@ pub fn refuse_native(flow: &str, inputs: &TypedInputs) -> Result<(), PlanError> 
     })
 }
 
-/// The unusual ways in which values of typed rows are passed on, one line for each.
+/// The plan's lines about values of typed rows that are not converted as usual.
 pub fn words(flow: &Reading) -> Vec<String> {
     [unchanged(flow), by_text(flow)]
         .into_iter()
@@ -117,7 +118,7 @@ pub fn words(flow: &Reading) -> Vec<String> {
         .collect()
 }
 
-/// Lists the columns whose values pass in the source's own form; `None` if there are none.
+/// Lists the columns whose values are passed on in the source's own binary form; `None` if there are none.
 fn unchanged(flow: &Reading) -> Option<String> {
     let is_native = |column: &&Column| {
         matches!(
@@ -135,8 +136,8 @@ fn unchanged(flow: &Reading) -> Option<String> {
     })
 }
 
-/// Lists the columns that are filled with the text of typed values; `None` if there are none, or if the source has
-/// text.
+/// Lists the columns whose typed values are converted by way of their text; `None` if there are none, or if the source
+/// has only text.
 fn by_text(flow: &Reading) -> Option<String> {
     if !flow.source.input(0).is_typed() {
         return None;
@@ -181,20 +182,20 @@ fn how_text_is_written(column: &Column) -> Option<&'static str> {
 /// How values are put into a column.
 #[derive(Debug, PartialEq, Eq)]
 enum Fit {
-    /// The values become their text, without loss.
+    /// Values are loaded unchanged, or as a text that expresses them exactly.
     AsWritten,
     /// Numbers that a float would change are rejected.
     Exact,
 }
 
-/// The reason why a column cannot take a field, and the columns that could.
+/// Why a column cannot take a field: what the field holds, and what the user can change.
 #[derive(Debug)]
 struct Misfit {
     holds: &'static str,
     mend: String,
 }
 
-/// The type of a field, for people.
+/// The type of a field, as messages show it.
 fn shown_type(field: &TypedField) -> String {
     match &field.native {
         Some(native) => native.sql.clone(),
@@ -202,7 +203,7 @@ fn shown_type(field: &TypedField) -> String {
     }
 }
 
-/// Values in a database's own form fit only into columns of the same form.
+/// Values in a database's own binary form fit only into columns of the same form. `None` if neither has such a form.
 fn native_fit(field: &TypedField, column: &ColumnType) -> Option<Result<Fit, Misfit>> {
     let sent = field.native.as_ref().map(|native| &native.form);
     let taken = match column {

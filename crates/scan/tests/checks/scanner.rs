@@ -1,4 +1,5 @@
-//! Checks that the fast scanner gives the result of the slow one, with every instruction set, in one text or two.
+//! Checks that the fast scanner gives the result of the slow one: with every instruction set, and for a text that is
+//! scanned in two parts.
 
 use inrush_scan::masks::InstructionSet;
 use inrush_scan::reference::scan_reference;
@@ -41,7 +42,7 @@ pub fn check(dialect: &Dialect, text: &[u8]) {
 ///
 /// # Panics
 ///
-/// If it does not.
+/// If the records differ.
 pub fn check_in_two_parts(dialect: &Dialect, text: &[u8], cut: usize) {
     let whole = places(&[slow(dialect, text, TextEnd::File)], text.len());
     let first = fast(dialect, InstructionSet::best(), &text[..cut], TextEnd::More);
@@ -59,10 +60,10 @@ pub fn check_in_two_parts(dialect: &Dialect, text: &[u8], cut: usize) {
     );
 }
 
-/// First byte, end, line and fields of each record, and its fault if it has one.
+/// The first byte, end, line and fields of a record, and its fault if it has one.
 type FieldPlace = (u64, u64, u64, Vec<(usize, usize)>, Option<String>);
 
-/// The records of consecutive parts, or the position of the first record that is too long.
+/// The records of consecutive parts and the number of lines, or byte and line of the first record that is too long.
 fn places(parts: &[Scanned], bytes: usize) -> Result<(Vec<FieldPlace>, u64), (u64, u64)> {
     let mut all = Vec::new();
     let (mut offset, mut line) = (0u64, 0u64);

@@ -5,7 +5,8 @@
 use arrow_buffer::Buffer;
 use inrush_rows::padded_text::PADDING_BYTES;
 
-/// The most buffers that are kept: one is filled while the chunk of another is in use.
+/// The most free buffers that a pool keeps. A reader needs more than one, because it fills one while the chunk of
+/// another is in use.
 const SPARE_MAX: usize = 4;
 
 /// Buffers that are free. The pool is passed from one split's reader to the next.

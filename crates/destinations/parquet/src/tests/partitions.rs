@@ -1,8 +1,8 @@
-//! Tables with partitions.
+//! Tests of tables with partitions.
 
 use super::*;
 
-/// Rows of a partitioned table, as [`Lake::rows`] gives them.
+/// Rows of a partitioned table, sorted, as [`Lake::rows`] returns them.
 fn parted(rows: &[(&str, i32)]) -> Vec<String> {
     let mut texts_of: Vec<String> = rows
         .iter()
@@ -187,7 +187,7 @@ fn very_many_partitions_keep_all_rows() {
             WriteMode::Create,
         )
     };
-    // There are more partitions than files that may be open, and rows of each come again and again.
+    // There are more partitions than files that may be open, and each batch has rows of every partition.
     let rows = 40_000;
     let batches: Vec<RecordBatch> = (0..4)
         .map(|_| {

@@ -16,7 +16,7 @@ use crate::plan::{FlowPlan, KeyPlan, UnitPlan, key_text};
 use crate::staging::{UnitBounds, Upper};
 use crate::unit_transaction::UnitMeasure;
 
-/// The guess, and the keys so far.
+/// The expected range of a unit's keys, and the range of the keys sent so far.
 pub struct ExpectedKeys {
     column_index: usize,
     bounds: UnitBounds,
@@ -27,7 +27,7 @@ pub struct ExpectedKeys {
 }
 
 impl ExpectedKeys {
-    /// Guesses from the first and last row of a unit's file; `None` if that is not possible.
+    /// Guesses the range from the first and last row of a unit's file; `None` if that is not possible.
     pub fn guess(flow: &FlowPlan, unit: &UnitPlan) -> Option<ExpectedKeys> {
         let key = flow.key.as_ref()?;
         let [split] = unit.splits.as_slice() else {
@@ -83,7 +83,8 @@ impl ExpectedKeys {
         self.seen == Some((self.lower, self.upper))
     }
 
-    /// The measure that the server would find, if it counted `rows` and the CHECK holds for the keys.
+    /// The unit's measure, without a query: `rows` is the count of its COPYs, and the keys are the bounds, because the
+    /// CHECK holds and [`is_exact`](ExpectedKeys::is_exact) is true.
     pub fn measured(&self, rows: u64) -> UnitMeasure {
         let upper = match &self.bounds.upper {
             Some(Upper::Inclusive(value) | Upper::Exclusive(value)) => Some(value.clone()),
@@ -163,7 +164,7 @@ mod tests {
         assert!(expected(KeyValue::Integer(9), KeyValue::Integer(3)).is_none());
         let text = |text: &str| KeyValue::Text(text.to_owned());
         assert!(expected(text("a"), text("b")).is_none());
-        // The text of infinity and of years before 1 has another order than their numbers.
+        // The CHECK has no bound for infinity, for years before 1, and for years after 9999.
         assert!(expected(KeyValue::Date(i32::MIN), KeyValue::Date(0)).is_none());
         assert!(expected(KeyValue::Date(-800_000), KeyValue::Date(0)).is_none());
         let late = [timestamp::INFINITY, timestamp::MAX, i64::MAX];
