@@ -1,7 +1,7 @@
 """Several processes load one run: together they load the same rows as one process.
 
-`inrush run --shares N` holds the run, and `inrush join` loads one share of it, as on another host.
-Here all processes are on one machine, but they share only a folder and the files.
+`inrush run --shares N` holds the run, and `inrush join` loads one share of it, as it would on
+another host. Here all processes are on one machine, but they share only a folder and the files.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Hosts:
         self.package = self.write(rows_max=rows_max)
 
     def write(self, name: str = "package.toml", *, rows_max: int = 100, **run: Any) -> Path:
-        """Write a package; `run` has more settings of the run."""
+        """Write a package; `run` has further settings of its `[run]`."""
         columns: list[Value] = ["id integer not null", "note text"]
         rejects: dict[str, Value] = {"rows_max": rows_max}
         one = flow(TABLE, "part.*.csv", columns=columns, rejects=rejects)
@@ -96,7 +96,7 @@ class Hosts:
         return self.place.rows(TABLE, TYPES)
 
     def assert_done(self, outcome: Outcome) -> None:
-        """Fail unless all rows are there once, with their rejects and their account."""
+        """Fail unless each row was loaded exactly once, with the right rejects and account."""
         report = outcome.expect(LOADED_WITH_REJECTS).report
         assert self.found == self.rows
         assert self.place.tables() == {TABLE}
@@ -121,14 +121,15 @@ def _line(number: int) -> str:
 
 @pytest.fixture(params=ABLE, ids=lambda kind: kind.name)
 def hosts(request: pytest.FixtureRequest, make_place: MakePlace, inrush: Inrush) -> Hosts:
-    """Return the load into each destination that has the ability."""
+    """Return the package and its processes, for each destination that has the ability."""
     return Hosts(make_place(request.param, inrush.folder), inrush)
 
 
 def facts(outcome: Outcome) -> dict[str, Any]:
-    """Return the figures of rows in a report; times and names of runs differ between two runs.
+    """Return what two reports of the same load must have in common.
 
-    The hash of the plan differs, too, because it depends on the paths of the files.
+    Left out are times, names of runs, and the hash of the plan, which depends on the paths of the
+    files.
     """
     report = json.loads(json.dumps(outcome.report).replace(f"{outcome.folder}/", ""))
     units = [
@@ -219,7 +220,7 @@ def test_a_share_is_loaded_by_one_process_at_a_time(hosts: Hosts) -> None:
 @pytest.mark.clause("D-40", "D-41")
 @pytest.mark.parametrize("point", ["before_switch", "in_switch", "after_switch_commit"])
 def test_the_process_that_holds_the_run_is_killed(hosts: Hosts, point: str) -> None:
-    """The same command, without shares, ends the run: nothing that the hosts loaded is lost."""
+    """The same command, without shares, finishes the run: nothing that the hosts loaded is lost."""
     fault = {"INRUSH_FAULT": point}
     with hosts.inrush.start("run", hosts.package, "--shares=2", environment=fault) as held:
         wait_for_note(hosts.inrush, held, "waits for")
@@ -234,14 +235,14 @@ def test_the_process_that_holds_the_run_is_killed(hosts: Hosts, point: str) -> N
 
 
 def _published(hosts: Hosts, late: Running) -> str:
-    """Kill the process that holds the run, and let one without shares load all of it."""
+    """Let a process without shares load and publish the run, and then resume the late one."""
     hosts.assert_done(hosts.inrush("run", hosts.package))
     late.resume()
     return "is published"
 
 
 def _taken_over(hosts: Hosts, late: Running) -> str:
-    """Let another process take over the run, and the late one continue while that one waits."""
+    """Let another process take over the run, and resume the late one while the other waits."""
     with hosts.inrush.start("run", hosts.package, "--shares=1") as held:
         polling.until(lambda: json.loads(hosts.plan.read_text())["run"]["epoch"] == 2, running=held)
         late.resume()
@@ -252,7 +253,7 @@ def _taken_over(hosts: Hosts, late: Running) -> str:
 
 
 def _discarded(hosts: Hosts, late: Running) -> str:
-    """Remove all that the run left."""
+    """Discard the run with `inrush cleanup`, and then resume the late process."""
     hosts.inrush("cleanup", *hosts.place.words).expect(CLEAN)
     late.resume()
     return "was discarded"
@@ -284,7 +285,7 @@ def test_a_late_process_commits_nothing(
 @pytest.mark.clause("D-34", "D-41")
 @pytest.mark.parametrize("point", ["run_entered", "after_unit_commit", "in_copy:2"])
 def test_a_late_process_changes_no_rejects(hosts: Hosts, point: str) -> None:
-    """Another process has committed the unit, with its reject, while it was suspended."""
+    """While the process was suspended, another one committed its unit and wrote the reject."""
     with hosts.begin() as held:
         words = ("join", hosts.package, hosts.plan, "--share=1", "--streams=1")
         with hosts.inrush.stopped_by(f"stop:{point}", *words) as late:
@@ -301,7 +302,7 @@ def test_a_late_process_changes_no_rejects(hosts: Hosts, point: str) -> None:
 
 
 def _reject_files(outcome: Outcome) -> dict[str, bytes]:
-    """Return the files of rejects of the newest run."""
+    """Return the contents of the reject files of the newest run, by name."""
     folder = outcome.run_folders()[-1] / "rejects"
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
@@ -325,7 +326,7 @@ def test_a_process_that_is_suspended_is_not_waited_for(hosts: Hosts) -> None:
         words = ("join", hosts.package, hosts.plan, "--share=1", "--streams=1")
         with hosts.inrush.stopped_by("stop:before_unit_commit:2", *words) as late:
             ended = held.wait().expect(FAILED, "share 1 (", "has stopped or was suspended)")
-            # Nobody has resumed the run meanwhile, so its units count.
+            # No other process has taken over the run, so the units of the late one are kept.
             late.resume().wait().expect(LOADED_WITH_REJECTS)
     assert hosts.found is None, ended.said
     again = hosts.inrush("run", hosts.package)
@@ -335,12 +336,12 @@ def test_a_process_that_is_suspended_is_not_waited_for(hosts: Hosts) -> None:
 
 @pytest.mark.clause("D-40")
 def test_a_process_that_is_slow_is_waited_for(hosts: Hosts) -> None:
-    """It loads for longer than the run waits without a sign of life, and gives such signs."""
+    """It loads for longer than the run waits for a silent process, but it is not silent."""
     wait_s = 8
     share_bytes = sum(
         len(_line(number)) for file in range(0, FILES, 2) for number in _numbers(file)
     )
-    # A host has a rate of its own.
+    # Each host may set its own rate.
     slow = hosts.write("slow.toml", rate_bytes_max=share_bytes // (2 * wait_s))
     with hosts.begin(f"--shares-wait={wait_s}") as held:
         hosts.join(2).expect(LOADED_WITH_REJECTS)
@@ -363,7 +364,7 @@ def test_another_plan_is_refused(hosts: Hosts) -> None:
         written = hosts.plan.read_text()
         version = json.loads(written)["inrush_version"]
         for form in (0, 2):
-            # An older and a newer form of the plan; nothing else is known of them.
+            # Plans in an older and in a newer form, with only the keys that every form has.
             hosts.plan.write_text(json.dumps({"plan_version": form, "inrush_version": "0.0.7"}))
             hosts.join(1).expect(USAGE, f"is a plan in form {form}", "reads form 1", "Inrush 0.0.7")
         hosts.plan.write_text(written)
@@ -401,12 +402,12 @@ def test_all_hosts_together_keep_to_the_limit_of_rejects(hosts: Hosts) -> None:
     package = hosts.package
     hosts.write(rows_max=FILES - 1)
     with hosts.begin() as held:
-        # Each host has rejected three.
+        # Each host rejects three rows, so both together exceed the limit.
         for share in BOTH:
             hosts.join(share).expect(LOADED_WITH_REJECTS)
         held.wait().expect(REJECT_LIMIT, f"rejected {FILES} rows", f"the limit is {FILES - 1}")
     assert hosts.found is None
-    # A larger limit is another package: its command keeps what was loaded.
+    # With a larger limit it is a changed package, but its command still keeps the loaded units.
     hosts.write(rows_max=FILES)
     ended = hosts.inrush("run", package)
     hosts.assert_done(ended)

@@ -1,4 +1,4 @@
-"""Whether a verdict is right, given the injection and the factor by which the load took longer."""
+"""Judges a verdict by what was injected and how much slower the load became."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from typing import Any
 MOST = 0.5
 # If the share is at least this, the verdict must name it.
 MUCH = 0.25
-# The causes that the line names after the first one.
+# The line names a cause after the first one if its share is at least this, and at least this part
+# of the first one's share.
 NAMED_SHARE = 0.15
 NAMED_OF_FIRST = 0.5
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """How a verdict was judged."""
+    """Whether a verdict is right, and by which rule."""
 
     is_right: bool
     why: str
 
 
 def named(verdict: dict[str, Any]) -> list[str]:
-    """Return the causes that a verdict's line names, beginning with the first."""
+    """Return the causes that a verdict's line names: the first one, and at most one more."""
     causes = verdict["causes"]
     first = causes[0]["share"]
     return [
@@ -43,10 +44,13 @@ def judge(
 ) -> Judgement:
     """Compare a verdict with what was injected.
 
-    `wanted` has the names of each injected cause. A run without an injection is right if a natural
-    cause is first. A cause that cost most of the time must be first; one that cost much must be
-    named. Of two causes, one must be first and the other visible, because how much each of them
-    cost is not known.
+    `wanted` has, for each injection, the causes that name it. `slowdown` is the time of the load
+    divided by the time without the injection. `words` must be in the verdict's line if the
+    injection must come first.
+
+    Without an injection, a natural cause must be first. An injection that cost most of the time
+    must be first; one that cost much must be named. Of two injections, one must be first and the
+    other must have a share, because it is not known how much each of them cost.
     """
     told = named(verdict)
     missing = [word for word in words if word not in verdict["line"]]

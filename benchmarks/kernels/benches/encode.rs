@@ -1,9 +1,10 @@
 //! Measures the encoders of Arrow columns: COPY binary with each instruction set, COPY text, and packets of a SQL
 //! Server bulk load.
 //!
-//! - `copy binary`, `copy text`: the batches of one chunk, with all columns and with each column alone. Bytes are
-//!   counted as COPY sends them.
-//! - `text to copy binary`: scan, conversion and encoding of lineitem's text on one core. Bytes are those of the text.
+//! - `copy binary`, `copy text`: the batches of one chunk, with all columns and with each column alone. The bytes of
+//!   the rates are those that COPY sends.
+//! - `text to copy binary`: scan, conversion and encoding of lineitem's text on one core. The bytes of
+//!   the rates are those of the text.
 //! - `tds rows`, `text to tds rows`: the same for SQL Server, with lineitem's text columns in UTF-8, in a code page and
 //!   in UTF-16.
 

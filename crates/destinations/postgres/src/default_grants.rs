@@ -13,7 +13,7 @@ pub struct DefaultGrant {
     pub privileges: String,
     /// The role that gets them; `None` means PUBLIC.
     pub grantee: Option<String>,
-    /// True if the role may grant them to others.
+    /// True if the grantee may grant them to others.
     pub grantable: bool,
 }
 
@@ -35,8 +35,8 @@ impl DefaultGrant {
     }
 }
 
-/// The grants on tables that this role creates in `schema`. Its grants for every schema are not included: a staging
-/// table already has them.
+/// The default grants on tables that the current role creates in `schema`. Its default grants for all schemas are not
+/// included, because a staging table already has them.
 pub async fn of_schema(
     session: &Session,
     schema: &str,

@@ -95,8 +95,8 @@ impl Ledger {
         Ok(catalog::entry(session, &self.schema, name)?.is_some())
     }
 
-    /// The statement that creates a table of the ledger; `None` if the table exists. Ledgers of older versions lack some
-    /// tables.
+    /// The statement that creates a table of the ledger; `None` if the table exists. Ledgers of older versions lack
+    /// some tables.
     pub fn create_table_statement(
         &self,
         session: &mut SqlSession,

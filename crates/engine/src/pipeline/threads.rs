@@ -1,4 +1,4 @@
-//! The threads of connections: they read from servers, and send data that streams do not send themselves.
+//! The threads that serve connections: they read from servers, and send the data that streams do not send themselves.
 
 use std::io;
 use std::ops::Deref;
@@ -13,18 +13,18 @@ use crate::error::Error;
 /// the connection's timeout.
 pub struct Threads(Option<Runtime>);
 
-/// Threads of the runtime.
+/// The number of the runtime's threads.
 const WORKERS: usize = 2;
 /// The address space of a thread's stack and its first allocations.
 const THREAD_BYTES: u64 = 3 << 20;
 /// The address space of all other parts: the runtime, connections, the report and its page.
 const OTHER_BYTES: u64 = 32 << 20;
 
-/// The address space that a stream needs at its start; the plan's figure is its maximum.
+/// The address space that a stream needs at its start. The plan's figure is the most that it needs later.
 const STREAM_BYTES: u64 = 16 << 20;
 
-/// An error if the limit of the address space is too small for the start of this many streams with at most `memory_bytes`
-/// in all. An error now is better than a failed allocation in the middle of the load.
+/// Returns an error if the limit of the address space is too small to start this many streams, which need at most
+/// `memory_bytes` in all. An error now is better than a failed allocation in the middle of the load.
 pub fn require_address_space(streams: usize, memory_bytes: u64) -> Result<(), Error> {
     let threads = (streams + WORKERS) as u64;
     let memory_bytes = memory_bytes.min(streams as u64 * STREAM_BYTES);
@@ -39,8 +39,8 @@ pub fn require_address_space(streams: usize, memory_bytes: u64) -> Result<(), Er
     }
 }
 
-/// Starts this number of threads at once, and lets them end. This test is needed because the runtime panics if it
-/// cannot start its threads.
+/// Checks that this many threads can run at the same time: starts them and lets them end. The runtime itself would
+/// panic if it could not start its threads.
 fn try_threads(count: usize) -> io::Result<()> {
     std::thread::scope(|scope| {
         let mut waiting = Vec::new();
@@ -55,7 +55,7 @@ fn try_threads(count: usize) -> io::Result<()> {
     })
 }
 
-/// Starts the threads.
+/// Starts the runtime and its threads.
 pub fn runtime() -> Result<Threads, Error> {
     try_threads(WORKERS).map_err(|source| Error::Threads { source })?;
     tokio::runtime::Builder::new_multi_thread()
@@ -92,7 +92,7 @@ mod tests {
         let (end, ended) = mpsc::channel::<()>();
         let threads = runtime().expect("threads");
         let waiting = threads.spawn_blocking(move || ended.recv());
-        // Dropping the runtime normally would wait for the thread, which waits for the next batch.
+        // If dropping waited for the thread, this test would hang: the thread waits until `end` is dropped.
         drop(threads);
         drop(end);
         drop(waiting);

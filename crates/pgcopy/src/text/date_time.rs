@@ -54,7 +54,8 @@ pub(super) fn append_time_tz(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Valu
     Ok(())
 }
 
-/// Appends a [timestamp](inrush_rows::timestamp) with the offset, `+00` or nothing.
+/// Appends a [timestamp](inrush_rows::timestamp), followed by `offset`: `+00`, or an empty text for a timestamp without
+/// a zone.
 pub(crate) fn append_timestamp(
     number: i64,
     offset: &str,
@@ -75,10 +76,10 @@ pub(crate) fn append_timestamp(
 }
 
 /// Appends months, days and microseconds as `+1 mons -2 days +3 hours +4.500000 secs`, or `infinity` if they [stand for
-/// it](interval).
+/// it](interval). With `is_finite`, none stand for infinity.
 ///
-/// Each part has its sign: with IntervalStyle sql_standard a single leading minus would count
-/// for all of them. Seconds stay below an hour, so that no part is too large to be read.
+/// Each part has its own sign, because with IntervalStyle sql_standard a minus before the first part would hold for all
+/// parts. Minutes are written as seconds (below 3600), so that no part is too large for PostgreSQL to read.
 pub(super) fn append_interval(value: (i32, i32, i64), is_finite: bool, out: &mut Vec<u8>) {
     if !is_finite && (value == interval::INFINITY || value == interval::MINUS_INFINITY) {
         append_infinity(value == interval::INFINITY, "infinity", out);

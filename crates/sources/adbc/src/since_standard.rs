@@ -1,15 +1,17 @@
-//! The range of an incremental load (`since`) of a database of which only its ADBC driver is known, by the database's clock and
-//! `lag`.
+//! The range of an incremental load (`since`) from a database that Inrush knows only by its ADBC driver. The range ends
+//! `lag` before the database's current time.
 //!
-//! Inrush does not know how such a database commits, so the user must say how much time may pass from the value of a row to its
-//! commit: `lag`. The bound is the database's time less `lag`, and is taken before a transaction shows any row.
+//! Inrush does not know how such a database commits. So the user must say how much time may pass between the value of a
+//! row and its commit: `lag`. The bound is the database's time minus `lag`. The database is asked for its time before
+//! the transaction that reads the rows begins.
 //!
 //! # How a moment is written
 //!
-//! Databases write moments in different ways, and a few words mean a local time in some of them. So the database is asked: the
-//! words for a moment are used if the driver returns exactly this moment for them, as a time with a zone. Then the condition is
-//! tried on the rows: the values that it finds, and those that it leaves out, must lie on the right side of the bounds as the
-//! driver sends them. A database for which this is not so is refused; nothing is guessed.
+//! Databases write moments in different ways, and the same literal can mean UTC in one and a local time in another. So
+//! several forms of a literal are tried: a form is used if the driver returns exactly the same moment for it, as a time
+//! with a zone. Then the condition is tried on the rows: the values that it selects, and those that it leaves out, must
+//! be on the right side of the bounds as the driver returns them. If they are not, the database is refused; nothing is
+//! guessed.
 
 use std::path::Path;
 
@@ -35,7 +37,8 @@ use crate::error::Refused;
 use crate::session::Session;
 use crate::since::unsuitable_type;
 
-/// The ways to write a moment of UTC, such as `2026-01-02 03:04:05.000000`: that of the standard comes first.
+/// The forms of a literal for a moment of UTC, such as `2026-01-02 03:04:05.000000`. The form of the SQL standard comes
+/// first.
 const FORMS: [fn(&str) -> String; 4] = [
     |text| format!("TIMESTAMP WITH TIME ZONE '{text}+00:00'"),
     |text| format!("TIMESTAMP '{text}+00:00'"),
@@ -43,28 +46,29 @@ const FORMS: [fn(&str) -> String; 4] = [
     |text| format!("CAST('{text}+00:00' AS TIMESTAMP_TZ)"),
 ];
 
-/// The microseconds from 1970 on of the years 1 to 9999.
+/// The years 1 to 9999, in microseconds since 1970.
 const YEARS_US: std::ops::RangeInclusive<i128> = -62_135_596_800_000_000..=253_402_300_799_999_999;
 
-/// The database's time, and how it writes a moment.
+/// The database's time, and the form of its literals for moments.
 pub struct Clock {
     now: Timestamp,
     form: fn(&str) -> String,
 }
 
-/// A value of a column of times, in nanoseconds from 1970 on.
+/// A value of a column of times, in nanoseconds since 1970.
 type Nanoseconds = i128;
 
-/// The answer to a question for times.
+/// The answer to a query for times.
 enum Answered {
-    /// `None` is NULL.
+    /// The values of the only row; `None` is NULL.
     Times(Vec<Option<Nanoseconds>>),
-    /// The type is no time with a zone.
+    /// The type of a column that is not a time with a zone.
     Other(DataType),
 }
 
 impl Clock {
-    /// Asks the database for its time, and how it writes a moment. To be called before a transaction shows the rows.
+    /// Asks the database for its time, and finds a form of literal that it understands. Must be called before the
+    /// transaction that reads the rows begins.
     pub fn ask(
         database: &Database,
         input: &Path,
@@ -87,7 +91,7 @@ impl Clock {
             return Err(unsuitable(input, what, WHERE_INSTEAD));
         };
         for form in FORMS {
-            // Words that a database does not know may end its transaction.
+            // A literal that the database does not understand may abort the transaction of its session.
             let mut own = database
                 .connect()
                 .map_err(|error| refused("connecting", &error))?;
@@ -102,17 +106,17 @@ impl Clock {
         Err(unsuitable(input, what, WHERE_INSTEAD))
     }
 
-    /// A moment in SQL.
+    /// The SQL literal of a moment.
     fn literal(&self, moment: Timestamp) -> String {
         (self.form)(&moment.strftime("%Y-%m-%d %H:%M:%S%.6f").to_string())
     }
 }
 
-/// The fix where nothing else helps.
+/// The hint for a database in which `since` cannot be used.
 const WHERE_INSTEAD: &str = "write the condition as `where` of the source";
 
-/// True if the database returns these moments for the words of a form: the present, and another one of the other half of the year,
-/// in which a zone may have another offset.
+/// True if the database returns the right moments for literals of this form: for the current time, for half a year
+/// before, when the session's zone may have another offset, and for a fixed moment with microseconds.
 fn means_moments(session: &mut Session, form: fn(&str) -> String, now: Timestamp) -> bool {
     let other = now.checked_sub(SignedDuration::from_hours(24 * 182));
     let moments = [
@@ -128,7 +132,7 @@ fn means_moments(session: &mut Session, form: fn(&str) -> String, now: Timestamp
     })
 }
 
-/// Finds the range. `from` is what follows FROM.
+/// Finds the range. `from` is the text that follows FROM in a query of the rows.
 pub fn find_range(
     session: &mut Session,
     since: &Since,
@@ -189,7 +193,7 @@ pub fn find_range(
     })
 }
 
-/// The bound: the database's time less `lag`.
+/// The bound: the database's time minus `lag`.
 fn bound(since: &Since, clock: &Clock, input: &Path) -> Result<Timestamp, SourceError> {
     let BoundBy::Lag(lag) = &since.bound_by else {
         return Err(unsuitable(
@@ -210,7 +214,7 @@ fn bound(since: &Since, clock: &Clock, input: &Path) -> Result<Timestamp, Source
     })
 }
 
-/// Questions about the rows of an incremental flow.
+/// Queries about the rows of an incremental flow.
 struct Asked<'a> {
     session: &'a mut Session,
     input: &'a Path,
@@ -218,7 +222,7 @@ struct Asked<'a> {
     refused: Refused<'a>,
     /// The column in SQL.
     column: &'a str,
-    /// What follows FROM.
+    /// The text that follows FROM.
     from: &'a str,
 }
 
@@ -237,7 +241,8 @@ impl Asked<'_> {
         }
     }
 
-    /// Refuses columns whose values do not say when their rows are committed, and rows that would never be loaded.
+    /// Refuses a column whose type is not a time with a zone, and rows that would never be loaded: with NULL, infinity,
+    /// or a time outside of the years 1 to 9999.
     fn refuse_values(&mut self, since: &Since) -> Result<(), SourceError> {
         let Asked { column, from, .. } = *self;
         let name = identifier(&since.column);
@@ -271,7 +276,8 @@ impl Asked<'_> {
         times(self.session, question).map_err(|error| (self.refused)(self.doing, &error))
     }
 
-    /// Refuses a database whose conditions find other values than its driver sends.
+    /// Refuses the database unless `is_right`: its conditions must select the rows by the values that its driver
+    /// returns.
     fn refuse_unless(&self, is_right: bool) -> Result<(), SourceError> {
         match is_right {
             true => Ok(()),
@@ -337,14 +343,14 @@ fn nanoseconds(array: &ArrayRef) -> Option<Nanoseconds> {
     Some(i128::from(value) * unit)
 }
 
-/// The whole microsecond in which a value lies.
+/// A value rounded down to a microsecond; `None` outside of the years 1 to 9999.
 fn moment_of(value: Nanoseconds) -> Option<Timestamp> {
     let microseconds = i64::try_from(value.div_euclid(1_000)).ok()?;
     let moment = Timestamp::from_microsecond(microseconds).ok()?;
     YEARS_US.contains(&microseconds.into()).then_some(moment)
 }
 
-/// The moment that a user or a mark has written. Without a zone it is a time of UTC.
+/// The moment in a text that a user wrote or that is a mark. Without a zone it is a time in UTC.
 fn moment_of_text(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     let of_utc = |time: DateTime| {
