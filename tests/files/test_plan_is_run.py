@@ -33,7 +33,7 @@ MODES: dict[str, dict[str, Any]] = {
 
 
 def sections(output: str) -> dict[str, list[str]]:
-    """Return the file steps of a plan: those of the begin, of a unit, and of the publish."""
+    """Return the file steps of a plan: at the begin of the run, for a unit, and at the publish."""
     found: dict[str, list[str]] = {"begin": [], "unit": [], "publish": []}
     section = ""
     for line in output.splitlines():
@@ -59,7 +59,7 @@ def pattern(step: str) -> tuple[str, str, str]:
 
 
 def seen(steps: list[tuple[str, ...]]) -> list[str]:
-    """Return what was done to the watched folders in the words of a plan."""
+    """Return what the run did to the watched folders, in the words of a plan."""
     words = []
     taken: set[int] = set()
     for at, step in enumerate(steps):
@@ -90,7 +90,7 @@ def seen(steps: list[tuple[str, ...]]) -> list[str]:
 
 
 def match(plan: list[str], done: list[str], watched: set[str]) -> None:
-    """Compare the steps of a plan that touch the watched folders with what was done, in order."""
+    """Fail unless the run did what the plan says of the watched folders, in the same order."""
     expected = ""
     for step in plan:
         word, paths, times = pattern(step)
@@ -153,7 +153,7 @@ def test_a_run_performs_its_plan(inrush: Inrush, lake: Path, mode: str) -> None:
 
 @pytest.mark.clause("D-45")
 def test_a_step_that_differs_is_found(inrush: Inrush, lake: Path) -> None:
-    """The comparison itself fails if the plan has a step more, or less, than the run."""
+    """The comparison fails if the plan has one step more, or one step fewer, than the run."""
     write_package(inrush)
     plan = sections(inrush("check", "package.toml").expect(CLEAN).output)
     steps = [step.replace("<run>", "1") for step in plan["unit"] + plan["publish"]]
@@ -180,7 +180,7 @@ def test_a_step_that_differs_is_found(inrush: Inrush, lake: Path) -> None:
 
 
 def begun(steps: list[str], lake: Path) -> None:
-    """Look at the files when the run is in the ledger."""
+    """Compare the files with the first steps of the plan, when the run is in the ledger."""
     made = set()
     for step in steps:
         word, paths, times = pattern(step)
@@ -192,7 +192,7 @@ def begun(steps: list[str], lake: Path) -> None:
         elif not times:
             assert len(matching) == 1, (step, found)
             made.add(matching[0])
-    # There is nothing except the table and earlier runs.
+    # Apart from these files, `_inrush` has only its folders, staging, locks and earlier runs.
     own = {"_inrush", "_inrush/locks", "_inrush/runs", "_inrush/staging", "_inrush/retired"}
     new = {str(path.relative_to(lake)) for path in lake.rglob("*") if "_inrush" in path.parts}
     staging = {str(Path(one).parent) for one in made if one.startswith("_inrush/staging/")}

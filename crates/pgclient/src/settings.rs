@@ -61,7 +61,7 @@ const NO_OAUTH: &str = "Inrush does not log in by OAuth";
 const NO_SCRAM_KEYS: &str =
     "Inrush logs in with a password, not with keys made from one: give the password";
 
-/// Settings of libpq that a load cannot honour, with the reason. Ignoring them silently would mislead the user.
+/// Settings of libpq that are refused, with the reason. Ignoring them silently would mislead the user.
 const REFUSED: &[(&str, &str)] = &[
     (
         "sslpassword",
@@ -130,7 +130,7 @@ impl UrlSettings {
         let hosts: Vec<String> = config.get_hosts().iter().map(host_text).collect();
         if !hosts.is_empty() {
             settings.put("host", hosts.join(","));
-            // A host whose port the URL leaves open has the one of PGPORT, or the usual one.
+            // If the URL has no port, the service, PGPORT or the usual port decides.
             let ports: Vec<String> = config.get_ports().iter().map(u16::to_string).collect();
             if has_port(base) {
                 settings.put("port", ports.join(","));
@@ -150,7 +150,7 @@ impl UrlSettings {
                 "a part behind its `?` is not `name=value` (a ? in a password is written %3F)",
             )?;
             let value = percent_decode(value)?;
-            // JDBC's name for it; libpq also accepts this one value.
+            // JDBC's setting for TLS; libpq also accepts it, with this one value.
             if key == "ssl" && value == "true" {
                 settings.put("sslmode", "require".to_owned());
                 continue;
@@ -173,7 +173,7 @@ impl UrlSettings {
             .filter(|value| !value.is_empty())
     }
 
-    /// The name of a setting in messages: the variable, if the value came from it.
+    /// The name of a setting in messages; if its value came from an environment variable, the variable is named, too.
     pub fn called(&self, name: &str) -> String {
         let variable = LIBPQ_VARIABLES
             .iter()
@@ -185,7 +185,7 @@ impl UrlSettings {
         }
     }
 
-    /// The variable that a message of [`called`](UrlSettings::called) blames.
+    /// The environment variable that a message names, if it uses [`called`](UrlSettings::called).
     pub fn variable_in(message: &str) -> Option<&'static str> {
         let (_, rest) = message.split_once(" (from ")?;
         let (named, _) = rest.split_once(')')?;
@@ -195,7 +195,7 @@ impl UrlSettings {
         found.map(|(variable, _)| *variable)
     }
 
-    /// A setting that is on or off.
+    /// A setting that is `1` or `0`; `usual` if it is not set.
     pub fn switch(&self, name: &str, usual: bool) -> Result<bool, String> {
         match self.get(name) {
             None => Ok(usual),
@@ -208,7 +208,7 @@ impl UrlSettings {
         }
     }
 
-    /// One of a few words.
+    /// A setting that is one of `words`; `usual` if it is not set.
     pub fn word<'a>(
         &'a self,
         name: &str,
@@ -226,7 +226,7 @@ impl UrlSettings {
         ))
     }
 
-    /// Refuses values that ask for what Inrush does not do.
+    /// Refuses values that ask for something that Inrush does not support.
     pub fn check_unsupported(&self) -> Result<(), String> {
         if self.word("gssencmode", "prefer", &["disable", "prefer", "require"])? == "require" {
             return Err(format!(
@@ -234,7 +234,8 @@ impl UrlSettings {
                 self.called("gssencmode")
             ));
         }
-        // krbsrvname, gsslib and gssdelegation say how to log in by GSSAPI. A server that asks for that is refused.
+        // krbsrvname, gsslib and gssdelegation say how to log in by GSSAPI. They have no effect: a server that asks for
+        // GSSAPI is refused.
         if self.switch("sslcompression", false)? {
             return Err(format!(
                 "{} is on: compression under TLS reveals secrets, and is not supported",
@@ -317,7 +318,7 @@ fn host_text(host: &Host) -> String {
     }
 }
 
-/// True if the URL itself names a port: if it does not, the driver inserts the usual port.
+/// True if the URL itself has a port. The parsed URL does not show this, because the parser inserts the usual port.
 fn has_port(base: &str) -> bool {
     let authority = base.split_once("://").map_or("", |(_, rest)| rest);
     let authority = authority.split('/').next().unwrap_or("");

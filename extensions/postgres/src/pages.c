@@ -1,7 +1,7 @@
 /*
- * The way "pages": pages are made here and written past the shared buffers by the server's bulk writer, as CREATE INDEX
- * and CLUSTER write theirs (storage/smgr/bulk_write.c, since PostgreSQL 17). It writes WAL, checksums and what a
- * checkpoint in the meantime needs.
+ * The way "pages": the table's pages are built here, and the server's bulk writer writes them without the shared
+ * buffers, as for CREATE INDEX and CLUSTER (storage/smgr/bulk_write.c, since PostgreSQL 17). It also writes WAL and
+ * checksums, and makes the pages durable if a checkpoint begins in the meantime.
  *
  * Only for a table whose storage is new in this subtransaction and empty, and which has no page in the buffers. All its
  * rows are frozen and visible from the beginning, and the visibility map is set accordingly.
@@ -24,7 +24,7 @@
 #include "storage/smgr.h"
 #include "utils/inval.h"
 
-/* Of the visibility map: two bits for each page of the table. visibilitymap.c has them for itself. */
+/* The visibility map has two bits for each page of the table. visibilitymap.c does not export these numbers. */
 #define MAP_BYTES (BLCKSZ - MAXALIGN(SizeOfPageHeaderData))
 #define PAGES_PER_BYTE 4
 #define PAGES_PER_MAP_PAGE (MAP_BYTES * PAGES_PER_BYTE)
@@ -42,7 +42,7 @@ struct PageWriter
 	int64		rows;
 };
 
-/* Why a table cannot be written in this way now, or NULL. */
+/* Returns the reason why a table cannot be written in this way now, or NULL if it can. */
 char *
 pages_refusal(Relation rel)
 {
@@ -53,7 +53,7 @@ pages_refusal(Relation rel)
 	return NULL;
 }
 
-/* Begins to write; the caller has checked the conditions of FREEZE. */
+/* Begins to write. The caller must have checked the conditions of FREEZE. */
 PageWriter *
 pages_begin(Load *load, CommandId command, int options)
 {
@@ -129,7 +129,7 @@ pages_add(PageWriter *writer, HeapTuple tuple)
 	writer->rows++;
 }
 
-/* The visibility map: all pages are all-visible and all-frozen. */
+/* Writes the visibility map: all pages are all-visible and all-frozen. */
 static void
 write_map(PageWriter *writer)
 {
@@ -157,7 +157,7 @@ write_map(PageWriter *writer)
 		memset(map, 0xff, here / PAGES_PER_BYTE);
 		if (here % PAGES_PER_BYTE != 0)
 			map[here / PAGES_PER_BYTE] = (1 << (2 * (here % PAGES_PER_BYTE))) - 1;
-		/* It is not a page of items, so all of it is written. */
+		/* The page does not have the standard layout, so the WAL gets all of it. */
 		smgr_bulk_write(bulk, block, buffer, false);
 		left -= here;
 	}
@@ -166,7 +166,7 @@ write_map(PageWriter *writer)
 	CacheInvalidateSmgr(RelationGetSmgr(writer->rel)->smgr_rlocator);
 }
 
-/* Writes the rest; only after this may the table be read. */
+/* Writes the last page and the visibility map. Before this the table must not be read. */
 void
 pages_finish(PageWriter *writer)
 {

@@ -6,11 +6,13 @@ use inrush_source::{Input, Source, SourceError, Split};
 const PIECE_BYTES_MIN: u64 = 8 << 20;
 /// The largest text of a piece: a stop discards at most this.
 const PIECE_BYTES_MAX: u64 = 256 << 20;
-/// Pieces of an input of middle size: enough for many streams, and small enough that all end at about the same time.
+/// The number of pieces of a medium-sized input: enough for many streams, and for all streams to end at about the same
+/// time.
 const PIECES_WANTED: u64 = 64;
 
 /// The pieces of a split that covers its whole input. A split that is small, or that is part of an input, stays one
-/// piece. The pieces depend only on the input, not on the streams, so a resumed run loads those that are missing.
+/// piece. The pieces depend only on the input, not on the streams, so a resumed run has the same pieces and loads the
+/// missing ones.
 pub fn pieces(source: &dyn Source, split: &Split) -> Result<Vec<Split>, SourceError> {
     if !split.is_whole() {
         return Ok(vec![split.clone()]);

@@ -10,13 +10,13 @@ use inrush_source::{Input, Source, SourceSplit, Split};
 use crate::error::Error;
 use crate::plan::pieces::pieces;
 
-/// Bytes of a portion of a file or table that can be read from its middle.
+/// Bytes of a portion of a file or table that can be read from any place.
 const PORTION_BYTES: u64 = 8 << 20;
 
-/// Stored bytes at the beginning of a file that cannot be read from its middle.
+/// The most stored bytes that are read of a file that can be read only from its beginning.
 const BEGINNING_BYTES: u64 = 128 << 20;
 
-/// Portions for each stream: more than a fast loader reads in the given time.
+/// Portions for each stream: more than a fast stream reads in the time of a preflight.
 const PORTIONS_PER_STREAM: u64 = 24;
 
 /// The most bytes of all portions together.
@@ -38,12 +38,12 @@ impl Portion {
     }
 }
 
-/// True if a database has the rows of an input.
+/// True if the rows of an input come from a database.
 pub fn is_in_database(input: &dyn Input) -> bool {
     input.is_snapshot() && input.stored_at().is_none() && !input.is_read_once()
 }
 
-/// Bytes of a file on the disk.
+/// A range of bytes of a file on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredRange {
     /// The file, or the archive that holds it.
@@ -68,8 +68,8 @@ pub fn place(file: &dyn Input, byte_range: Range<u64>) -> Option<StoredRange> {
     })
 }
 
-/// The portions of pieces of work, one list for each piece, for this number of streams. The first portions in each list
-/// are far from each other.
+/// The portions of each piece of work, for this number of streams. The first portions in each list are far from each
+/// other.
 pub fn portions(
     source: &dyn Source,
     works: &[Vec<Split>],
@@ -163,7 +163,7 @@ fn pieces_of_table(source: &dyn Source, split: &Split) -> Result<Vec<Split>, Err
     })
 }
 
-/// The stored bytes of a portion that are read. Of a file that is read from its beginning, only its first part is read.
+/// The stored bytes of a portion that are read: at most [`BEGINNING_BYTES`], unless its rows are typed.
 fn stored_range(split: &Split) -> Range<u64> {
     let range = split.range.clone();
     let end = match split.input.is_typed() {

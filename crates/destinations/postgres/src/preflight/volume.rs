@@ -16,7 +16,7 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// The volume of these pieces of work; `None` if nothing is known of the work that is left.
+    /// The volume of these pieces of work; `None` if it is not known how much work is left.
     pub fn of_all(measured: &MeasuredPlan<'_>, pieces: &[WorkPiece]) -> Option<Volume> {
         let text_bytes: f64 = pieces.iter().map(|piece| piece.text_bytes).sum();
         let is_known = text_bytes > 0.0 || measured.left.items.is_empty();
@@ -39,8 +39,8 @@ impl Volume {
             own.map(|unit| unit.bytes_count as f64).sum()
         };
         if measured.plan.server.wal_level == "minimal" {
-            // Tables that several streams fill are committed before their rows, unlike those of the trial, so their
-            // rows are logged.
+            // A table that several streams fill is created and committed before their rows, so the rows are written to
+            // the WAL. The tables of the trial were created in the transaction of their rows.
             wal = wal.max(tables * bytes(true) / bytes(false).max(1.0));
         }
         Volume {
@@ -50,7 +50,7 @@ impl Volume {
         }
     }
 
-    /// The same in whole bytes, for the hazards of the load.
+    /// The volume in whole bytes, by which the hazards of the load are found.
     pub fn of_load(&self) -> LoadVolume {
         LoadVolume {
             text_bytes: self.text_bytes.round() as u64,

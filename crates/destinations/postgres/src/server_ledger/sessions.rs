@@ -1,4 +1,4 @@
-//! The sessions over which a ledger is asked: one of its own, or that of a plan.
+//! The sessions by which the ledger is read and changed: its own, or that of a plan.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,8 +11,8 @@ use tokio::task::block_in_place;
 use crate::ledger::{Ledger, LedgerError};
 use crate::{DatabaseAddress, PostgresError, Session};
 
-/// The longest wait for another session's lock on a staging table or the ledger: a session that reads it, or holds it in the
-/// middle of a switch, may hang.
+/// Limits the wait for another session's lock on a staging table or the ledger. That session may hang while it reads
+/// the table, or in the middle of a switch.
 pub const PATIENCE: &str = "SET lock_timeout = '5s'";
 
 /// The ledger in a schema of a server. Each call blocks.
@@ -22,9 +22,9 @@ pub struct ServerLedger<'a> {
 }
 
 enum Sessions<'a> {
-    /// It connects when it is first asked.
+    /// A session that is opened for the first question.
     Own(Box<OwnSession>),
-    /// The session of a plan, which is made in the runtime. The plan limits the wait for locks.
+    /// The session of a plan, which is already in a runtime. The plan has limited the session's wait for locks.
     OfPlan {
         session: &'a Session,
         stop: &'a Stop,
@@ -34,7 +34,7 @@ enum Sessions<'a> {
 struct OwnSession {
     address: DatabaseAddress,
     runtime: Threads,
-    /// The session for questions, once there was one.
+    /// The session for questions; `None` before the first one, and after a session was lost.
     kept: Mutex<Option<Session>>,
 }
 
@@ -63,7 +63,7 @@ impl<'a> ServerLedger<'a> {
         Ledger::new(&self.schema)
     }
 
-    /// Asks the ledger. A session of its own is kept for the next question.
+    /// Asks the ledger. The ledger's own session is kept for the next question.
     pub(super) fn ask<T>(
         &self,
         question: impl AsyncFnOnce(&Session, &Ledger) -> std::result::Result<T, LedgerError>,
@@ -97,7 +97,7 @@ impl<'a> ServerLedger<'a> {
         })
     }
 
-    /// Changes the ledger, over a session of its own. The end of the session releases the lock of the run.
+    /// Changes the ledger in a new session. The end of the session releases the lock of the run.
     pub(super) fn change<T, E: Into<Error>>(
         &self,
         name: &str,
