@@ -578,6 +578,7 @@ class SqlServer(Place):
         "false": "0",
     }
 
+    computed_column = ", twice AS (id * 2)"
     key_text = "nvarchar(5) COLLATE Latin1_General_BIN2"
 
     def in_unique_key(self, text: str | None) -> str | None:
@@ -669,8 +670,6 @@ class SqlServerDouble(SqlServer):
     """
 
     name = "sql_server_double"
-    # The double has none.
-    computed_column = ""
     # It has no index, and finds a key by reading all rows. More than a page of members.
     many_members = 3_000
 
@@ -716,7 +715,6 @@ class RealSqlServer(SqlServer):
     """
 
     name = "sql_server"
-    computed_column = ", twice AS (id * 2)"
 
     def __init__(self, database: real_server.RealDatabase) -> None:
         super().__init__(database.url, {"password": "${env:" + real_server.PASSWORD + "}"})

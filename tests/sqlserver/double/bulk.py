@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .columnstore import columnstore
-from .errors import SqlError
+from .errors import NotInDoubleError, SqlError
 from .storage import Chunk, Table, Transaction
 from .types import check_description
 
@@ -42,6 +42,8 @@ class BulkLoad:
     def _check_list(self, listed: list[tuple[str, Any]]) -> None:
         """Every column of the table is loaded, in order, by its own type (error 4816)."""
         columns = self._table.columns
+        if any(column.computed is not None for column in columns):
+            raise NotInDoubleError("INSERT BULK into a table with a computed column")
         if len(listed) != len(columns):
             raise SqlError(213)
         for number, ((name, kind), column) in enumerate(zip(listed, columns, strict=True), start=1):

@@ -166,7 +166,8 @@ def _columns(database: Database, tables: list[Table]) -> View:
                 [
                     *(table.object_id, catalog_name(database, column.name), number, kind.name),
                     *(kind.length if kind.length else kind.max_length, digits, kind.scale),
-                    *(kind.collation, int(column.nullable), int(column.identity), 0, 0),
+                    *(kind.collation, int(column.nullable), int(column.identity)),
+                    *(int(column.computed is not None), 0),
                     *(int(column.default is not None), None),
                     *(int("rowguidcol" in column.traits), int("filestream" in column.traits)),
                     int(kind.name in _PADDED and "ansi_unpadded" not in column.traits),

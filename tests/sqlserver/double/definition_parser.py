@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from .errors import NotInDoubleError
 from .lexer import Token
-from .nodes import PRIMARY, Index, Node
+from .nodes import PRIMARY, Computed, Index, Node
 from .query_parser import QueryParser
-from .types import Column
+from .types import TEXT, Column
 
 
 class DefinitionParser(QueryParser):
@@ -120,7 +120,10 @@ class DefinitionParser(QueryParser):
         return ("create_table", name, columns, constraints, place, large, self._options())
 
     def _column(self, constraints: list[Node]) -> Column:
-        column = Column(self._identifier(), self._type())
+        name = self._identifier()
+        if self._take("AS"):
+            return self._computed_column(name)
+        column = Column(name, self._type())
         while True:
             if self._take("NOT", "NULL"):
                 column.nullable = False
@@ -141,6 +144,18 @@ class DefinitionParser(QueryParser):
                 constraints.append(constraint)
             else:
                 return column
+
+    def _computed_column(self, name: str) -> Column:
+        """Return a computed column; the type of its expression is found when the table is made."""
+        start = self._at
+        self._must("(")
+        expression = self.expression()
+        self._must(")")
+        text = self._text_since(start)
+        is_persisted = self._take("PERSISTED")
+        # "NULL | NOT NULL" follows only PERSISTED.
+        nullable = not (is_persisted and self._take("NOT", "NULL"))
+        return Column(name, TEXT, nullable, computed=Computed(expression, text, is_persisted))
 
     def _constraint(self, column: str | None = None) -> Node:
         name = self._identifier() if self._take("CONSTRAINT") else None

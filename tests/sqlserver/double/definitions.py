@@ -7,6 +7,7 @@ from typing import Any
 
 from .base import Result
 from .columnstore import built
+from .computed import find_types
 from .editions import refuse_collation
 from .errors import NotInDoubleError, SqlError
 from .expressions import Scope
@@ -59,6 +60,7 @@ class Definitions(Rows):
         schema = self._new_name(name)
         for column in columns:
             refuse_collation(self.database, column.kind.collation or "")
+        find_types(name.name, columns)
         table = Table(self.database.next_id(), schema, name.name, columns)
         table.space, table.partition_column = self._place(table, place)
         table.compression = compression
@@ -131,7 +133,7 @@ class Definitions(Rows):
         described = self._described(query)
         if described is None:
             raise NotInDoubleError("SELECT INTO of expressions")
-        columns = [replace(column, default=None) for column in described]
+        columns = [replace(column, default=None, computed=None) for column in described]
         table = Table(self.database.next_id(), schema, query.into.name, columns)
         self.lock(("table", table.object_id), "Sch-M")
         found = self.query_rows(query)

@@ -34,6 +34,11 @@ RULES: dict[int, tuple[str, str]] = {
     ),
     262: ("{0} permission was denied in database '{1}'.", _EVENTS),
     300: ("{0} permission was denied on object '{1}', database '{2}'.", _EVENTS),
+    271: (
+        'The column "{0}" cannot be modified because it is either a computed column or is the '
+        "result of a UNION operator.",
+        _EVENTS,
+    ),
     448: ("Invalid collation '{0}'.", _EVENTS),
     515: (
         "Cannot insert the value NULL into column '{0}', table '{1}'; column does not allow nulls.",
@@ -76,6 +81,11 @@ RULES: dict[int, tuple[str, str]] = {
     1709: (
         "Cannot use TEXTIMAGE_ON when a table has no text, ntext, image, varchar(max), "
         "nvarchar(max), non-FILESTREAM varbinary(max), xml or large CLR type columns.",
+        _EVENTS,
+    ),
+    1759: (
+        "Computed column '{0}' in table '{1}' is not allowed to be used in another computed-column "
+        "definition.",
         _EVENTS,
     ),
     1908: (
@@ -206,6 +216,11 @@ RULES: dict[int, tuple[str, str]] = {
         "'{1}' which is different from its type in target table '{2}'.",
         _EVENTS,
     ),
+    4946: (
+        "ALTER TABLE SWITCH statement failed because column '{0}' does not have the same "
+        "persistent attribute in tables '{1}' and '{2}'.",
+        _EVENTS,
+    ),
     4947: (
         "ALTER TABLE SWITCH statement failed. There is no identical index in source table '{0}' "
         "for the index '{1}' in target table '{2}' .",
@@ -255,6 +270,16 @@ RULES: dict[int, tuple[str, str]] = {
     4964: (
         "ALTER TABLE SWITCH statement failed. Table '{0}' has RULE constraint '{1}'. SWITCH is "
         "not allowed on tables with RULE constraints.",
+        _EVENTS,
+    ),
+    4965: (
+        "ALTER TABLE SWITCH statement failed. Column '{0}' in table '{1}' is computed column but "
+        "the same column in '{2}' is not computed.",
+        _EVENTS,
+    ),
+    4966: (
+        "ALTER TABLE SWITCH statement failed. Computed column '{0}' defined as '{1}' in table "
+        "'{2}' is different from the same column in table '{3}' defined as '{4}'.",
         _EVENTS,
     ),
     4967: (

@@ -30,3 +30,15 @@ class Index:
     where_text: str | None = None
     # Its filegroup or partition scheme.
     space: str = PRIMARY
+
+
+@dataclass
+class Computed:
+    """What the server computes a column from: an expression, and its text as it was written.
+
+    https://learn.microsoft.com/sql/t-sql/statements/alter-table-computed-column-definition-transact-sql
+    """
+
+    expression: Node
+    text: str
+    is_persisted: bool

@@ -138,7 +138,7 @@ class Rows(Queries):
         else:
             given = [[self._evaluator.value(node, Scope()) for node in row] for row in rows]
         wanted = (
-            [column.name for column in table.columns if not column.identity]
+            [one.name for one in table.columns if not one.identity and one.computed is None]
             if names is None
             else names
         )
@@ -147,6 +147,8 @@ class Rows(Queries):
             place = table.place(column)
             if place is None:
                 raise SqlError(207, column)
+            if table.columns[place].computed is not None:
+                raise SqlError(271, column)
             if table.columns[place].identity and self._identity_insert is not table:
                 raise SqlError(544, table.name)
             places.append(place)
@@ -176,8 +178,24 @@ class Rows(Queries):
             values[place] = value
             if table.columns[place].identity:
                 self._note_identity(table, table.columns[place], int(value))
+        row = [
+            stored(value, column, table.name) if column.computed is None else None
+            for value, column in zip(values, table.columns, strict=True)
+        ]
+        return self._with_computed(table, row)
+
+    def _with_computed(self, table: Table, values: list[Any]) -> list[Any]:
+        """Return a row with the values that the server computes."""
+        if all(column.computed is None for column in table.columns):
+            return values
+        scope = Scope()
+        scope.sources = [(table.name, table.columns, values)]
         return [
-            stored(value, column, table.name)
+            value
+            if column.computed is None
+            else stored(
+                self._evaluator.value(column.computed.expression, scope), column, table.name
+            )
             for value, column in zip(values, table.columns, strict=True)
         ]
 
@@ -310,11 +328,13 @@ class Rows(Queries):
             place = table.place(column)
             if place is None:
                 raise SqlError(207, column)
+            if table.columns[place].computed is not None:
+                raise SqlError(271, column)
             if table.columns[place].identity:
                 raise SqlError(8102, column)
             value = self._evaluator.value(node, scope)
             new[place] = stored(value, table.columns[place], table.name)
-        return new
+        return self._with_computed(table, new)
 
     def check_changed(self, table: Table, new: list[list[Any]]) -> None:
         """Check rows that were changed in place against CHECKs and unique indexes."""

@@ -13,6 +13,7 @@ from .lexer import Name
 from .nodes import Index
 from .partitions import filegroup, large_value_space, partition_of, scheme_of
 from .storage import Row, Table
+from .types import Column
 
 
 class Switching(Definitions):
@@ -64,6 +65,7 @@ class Switching(Definitions):
                 raise SqlError(4942, one.name, number, source.name, other.name, target.name)
             if one.kind != other.kind:
                 raise SqlError(4944, one.name, source.name, target.name)
+            _check_computed(one, source, other, target)
             if one.nullable != other.nullable:
                 raise SqlError(4985, one.name, source.name, target.name)
 
@@ -204,6 +206,21 @@ _SAME_OF_COLUMNS = {
 }
 # Traits that neither table may have.
 _OF_NO_TABLE = {"change_tracking": 4900, "fulltext_index": 4918, "is_merge_published": 4941}
+
+
+def _check_computed(one: Column, source: Table, other: Column, target: Table) -> None:
+    """Refuse computed columns that are not the same."""
+    if one.computed is None and other.computed is None:
+        return
+    if one.computed is None:
+        raise SqlError(4965, other.name, target.name, source.name)
+    if other.computed is None:
+        raise SqlError(4965, one.name, source.name, target.name)
+    if one.computed.expression != other.computed.expression:
+        texts = one.computed.text, other.computed.text
+        raise SqlError(4966, one.name, texts[0], source.name, target.name, texts[1])
+    if one.computed.is_persisted != other.computed.is_persisted:
+        raise SqlError(4946, one.name, source.name, target.name)
 
 
 def _check_traits(source: Table, target: Table) -> None:

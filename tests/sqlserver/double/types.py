@@ -16,6 +16,7 @@ from typing import Any
 
 from ..table import CP1252, CP1252_NAME, UTF8, UTF8_NAME
 from .errors import NotInDoubleError, SqlError
+from .nodes import Computed
 
 # The collations that the double has, by their names in lower case: the name, bytes, encoding.
 COLLATIONS = {
@@ -304,6 +305,8 @@ class Column:
     seed: int = 1
     increment: int = 1
     default: Any = None
+    # What the server computes it from.
+    computed: Computed | None = None
     # What else the catalog says of it: `rowguidcol`, `filestream`, `ansi_unpadded`,
     # `xml_collection`, `rule`.
     traits: frozenset[str] = frozenset()
@@ -314,6 +317,7 @@ def description(columns: list[Column]) -> bytes:
     data = b"\x81" + struct.pack("<H", len(columns))
     for column in columns:
         flags = 0x0008 | int(column.nullable) | (0x0010 if column.identity else 0)
+        flags |= 0x0020 if column.computed else 0
         info = column.kind.type_info(nullable=column.nullable)
         name = column.name.encode("utf-16-le")
         data += struct.pack("<IH", 0, flags) + info + bytes([len(name) // 2]) + name
