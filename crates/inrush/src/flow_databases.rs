@@ -72,7 +72,7 @@ impl FlowDatabases {
         }
         refuse_what_needs_postgresql(asked, source, "needs a source in PostgreSQL")?;
         let address = self.address(asked, connection);
-        let target = asked.flow.connection.as_ref();
+        let target = asked.package.connection_of(asked.flow).ok();
         let target = target.and_then(|name| asked.package.connections.get(name));
         let target = self.address(asked, target.unwrap_or(connection));
         let is_in_target = |file: &PathBuf| file_of(&target).as_ref() == Some(file);
