@@ -54,7 +54,7 @@ LEDGER_FAULTS = {
         f"a range is there twice, {place}": (
             "INSERT INTO inrush.shard SELECT twice.* FROM inrush.shard s, jsonb_populate_record(s, "
             f"jsonb_build_object('shard_key', repeat('{digit}', 64), 'rows_read', 0, "
-            "'rows_loaded', 0, 'bytes_read', 0)) twice WHERE byte_start = 0",
+            "'rows_loaded', 0, 'bytes_read', 0)) twice WHERE s.byte_start = 0",
             "were loaded more than once",
         )
         for place, digit in [("read before the others", "0"), ("read after them", "f")]
