@@ -156,6 +156,8 @@ def _timestamptz(value: Any) -> str:
         # Destinations return only the offset zero here; any other is kept and shows as a
         # difference.
         value = re.sub(r"(?<=\d)(\+00(:00)?|Z)(?=$| )", "", value)
+    elif isinstance(value, datetime.datetime) and value.utcoffset() == datetime.timedelta(0):
+        value = value.replace(tzinfo=None)
     return _timestamp(value)
 
 

@@ -6,10 +6,12 @@ docs/types.md is generated from the findings. After a change:
 
 from __future__ import annotations
 
+import datetime
 import os
 
 import pytest
 
+from conformance.canonical import canonical
 from conformance.destinations import PLACES, Place
 from conformance.matrix import page
 from conformance.measured import Measure
@@ -45,6 +47,15 @@ def test_the_matrix_of_types_is_what_was_measured(measure: Measure) -> None:
 def test_every_type_is_tried_with_null() -> None:
     for type_ in TYPES:
         assert None in type_.values, type_.name
+
+
+def test_a_moment_of_python_is_the_one_of_a_text() -> None:
+    """A client returns moments as objects: python-tds, which reads a real SQL Server."""
+    at = datetime.datetime(1970, 1, 1, 0, 0, 0, 500_000, datetime.timezone.utc)
+    assert canonical("timestamptz", at) == canonical("timestamptz", "1970-01-01 00:00:00.5+00")
+    # Another offset is kept, and shows as a difference.
+    east = at.astimezone(datetime.timezone(datetime.timedelta(hours=1)))
+    assert canonical("timestamptz", east) == "1970-01-01 01:00:00.5+01:00"
 
 
 @pytest.mark.clause("D-6")

@@ -1,7 +1,8 @@
 """A real SQL Server that a person names by `INRUSH_TEST_SQLSERVER`, read with python-tds.
 
-The variable has the URL of a server, as `--to` takes it, with a login that may create databases;
-`SQLCMDPASSWORD` has the password. The tests' requirements lack python-tds: it must be installed.
+The variable has the URL of a server, as `--to` takes it, with one host and a login that may create
+databases; `SQLCMDPASSWORD` has its password. The tests' requirements lack python-tds:
+CONTRIBUTING.md has the command that installs it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ class RealSession:
         try:
             import pytds  # type: ignore[import-not-found]
         except ImportError:
-            message = f"{VARIABLE} needs python-tds: .venv/bin/pip install python-tds"
+            message = (
+                f"{VARIABLE} needs python-tds: CONTRIBUTING.md has the command that installs it"
+            )
             raise RuntimeError(message) from None
         self.error: type[Exception] = pytds.tds_base.Error
         url = urlsplit(os.environ[VARIABLE])
