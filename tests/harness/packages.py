@@ -27,11 +27,13 @@ def settings(values: dict[str, Value]) -> str:
     return "".join(f"{name} = {literal(value)}\n" for name, value in values.items())
 
 
-def flow(table: str | None, files: str | Path | list[str], **more: Value) -> str:
-    """Return a flow; one with outputs has no table."""
-    target: dict[str, Value] = {} if table is None else {"table": table}
+def flow(table: str | None, files: str | Path | list[str] | None, **more: Value) -> str:
+    """Return a flow; one with outputs has no table, and one of a database's rows has no files."""
     said = {name.removesuffix("_"): value for name, value in more.items()}
-    return "\n[[flow]]\n" + settings({**target, "files": files, **said})
+    target: dict[str, Value] = {} if table is None else {"table": table}
+    if files is not None:
+        target["files"] = files
+    return "\n[[flow]]\n" + settings({**target, **said})
 
 
 def step(**settings_of_step: Value) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from conformance.destinations import in_order
 from harness.command import CLEAN, LOADED_WITH_REJECTS, Outcome
 from harness.packages import flow
 from transforms.conftest import FIRST, LAST, Loader, rows_of, settings_of
+from transforms.loads import made_of
 from transforms.packages import RandomPackage, RejectedRow
 
 # Codes of rejects that name a derived column.
@@ -26,9 +26,7 @@ def rejects_of(random_package: RandomPackage, outcome: Outcome) -> list[Rejected
     for reject in outcome.rejects():
         part = int(reject["file"].split(".")[1])
         column = reject["column"] if reject["code"] in OF_VALUES else ""
-        said = re.search(r" \(the row of (.*)\)$", reject["reason"])
-        names = tuple(re.findall(r"`(\w+)`", said[1])) if said else ()
-        origin = (starts[part] + reject["line"] - 2, names)
+        origin = (starts[part] + reject["line"] - 2, made_of(reject))
         found.append((origin, column, reject["code"]))
     return sorted(found)
 
