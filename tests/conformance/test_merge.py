@@ -20,6 +20,7 @@ from conformance.destinations import (
     DuckDb,
     Place,
     PostgreSql,
+    PostgreSql15,
     SqlServer,
     in_order,
 )
@@ -202,12 +203,13 @@ def test_a_table_that_alters_merged_rows_keeps_its_own(merging: Place, inrush: I
 # aBC: the first is in the target, and the others are in a file.
 BY_BYTES = [("ABC", "old"), ("aBC", "two"), ("abc", "one")]
 COLLATED = {
-    (PostgreSql,): [
+    # Collations in which texts of other bytes are equal need ICU. Of the suite's servers only this
+    # one is built with it.
+    (PostgreSql15,): [
         ("text", "(id)", BY_BYTES),
-        ('text COLLATE "C"', "(id)", BY_BYTES),
-        # Collations in which texts of other bytes are equal need ICU, which the suite's servers are
-        # built without.
+        ("text COLLATE folded", "(id)", [("ABC", "one")]),
     ],
+    (PostgreSql,): [("text", "(id)", BY_BYTES), ('text COLLATE "C"', "(id)", BY_BYTES)],
     (DuckDb, AdbcDuckDb): [
         ("varchar COLLATE nocase", "(id)", BY_BYTES),
         ("varchar COLLATE nocase.noaccent", "(id)", BY_BYTES),
@@ -234,6 +236,11 @@ def test_texts_are_compared_as_the_unique_index_does(
     cases = next(own for kinds, own in COLLATED.items() if isinstance(merging, kinds))
     of_versions = ", valid_from timestamptz NOT NULL, valid_to timestamptz" if scd else ""
     is_current = " WHERE valid_to IS NULL" if scd else ""
+    if isinstance(merging, PostgreSql15):
+        merging.execute(
+            "CREATE COLLATION folded (provider = icu, locale = 'und-u-ks-level2', "
+            "deterministic = false)"
+        )
     for number, (text, key, expected) in enumerate(cases):
         table = f"t{number}"
         merging.execute(f"CREATE TABLE {table} (id {text} NOT NULL, n varchar(20){of_versions})")
