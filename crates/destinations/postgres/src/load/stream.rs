@@ -52,16 +52,8 @@ impl<'a> SessionStream<'a> {
             .runtime
             .block_on(Session::open(context.address, &name))?;
         drop(opening);
-        gauge.served_by(session.backend_process_id, session.watch.tcp());
         let session = session.of_stream(&run.pace, gauge);
-        Ok(SessionStream {
-            context,
-            session: Some(session),
-            is_control: false,
-            additions: Additions::NONE,
-            open: None,
-            has_given_up: false,
-        })
+        Ok(SessionStream::new(context, session, false, Additions::NONE))
     }
 
     /// A stream that uses the control session.
@@ -71,12 +63,23 @@ impl<'a> SessionStream<'a> {
         gauge: &Arc<Gauge>,
         additions: &'a Additions,
     ) -> SessionStream<'a> {
-        let run = context.run;
-        gauge.served_by(run.control.backend_process_id, run.control.watch.tcp());
+        let session = context.run.control.of_stream(pace, gauge);
+        SessionStream::new(context, session, true, additions)
+    }
+
+    /// No unit is open.
+    fn new(
+        context: Context<'a>,
+        session: Session,
+        is_control: bool,
+        additions: &'a Additions,
+    ) -> SessionStream<'a> {
+        let tcp = session.watch.tcp();
+        session.gauge.served_by(session.backend_process_id, tcp);
         SessionStream {
             context,
-            session: Some(run.control.of_stream(pace, gauge)),
-            is_control: true,
+            session: Some(session),
+            is_control,
             additions,
             open: None,
             has_given_up: false,
