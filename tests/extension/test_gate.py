@@ -392,6 +392,6 @@ def test_pages_are_not_for_tables_that_are_decoded(
     database.execute(extension.WITHOUT_IT)
     database.execute("CREATE EXTENSION inrush_fastcopy; CREATE TABLE t (a int, b text)")
     call = "SELECT inrush_fastcopy.refusal('t', NULL, '{}')"
-    assert database.value(call.format("pages")) == 'table "t" is decoded for logical replication'
+    assert database.value(call.format("pages")) == 'table "t" takes part in logical replication'
     assert database.value(call.format("tuples")) is None
     server.stop("immediate")

@@ -390,7 +390,7 @@ def test_what_does_not_go_together_is_refused(newest_database: Database, inrush:
         assert "separate flows" in outcome.said
     outcome = inrush("load", "a.parquet", *load, "--format", "csv,delimiter=;")
     assert outcome.status in (FAILED, USAGE), outcome.said
-    assert "leave `format` out" in outcome.said
+    assert "remove `format`" in outcome.said
     assert newest_database.value("SELECT to_regclass('t') IS NULL")
 
 
@@ -564,7 +564,7 @@ def test_settings_of_text_are_refused_for_what_is_none(
     text = package(newest_database.url, flow("t", "t.parquet"))
     text += f'columns = [{{ name = "v", {column} }}]\n'
     outcome = inrush("run", inrush.write("p.toml", text))
-    outcome.expect(USAGE, setting, "is for text", "leave")
+    outcome.expect(USAGE, setting, "works only for text", "remove")
 
 
 @pytest.mark.parametrize(
@@ -659,7 +659,7 @@ def test_columns_that_go_by_their_text_are_told(
     path = write("t", table)
     text = package(newest_database.url, flow("t", str(path), columns=columns))
     p = inrush.write("p.toml", text)
-    inrush("check", p).expect(CLEAN, "by the text of their values", "day, note")
+    inrush("check", p).expect(CLEAN, "converted by way of text", "day, note")
     inrush("run", p).expect(CLEAN)
     assert newest_database.rows("SELECT id, day::text, note FROM t ORDER BY id") == [
         (1, "2024-01-02", "x"),

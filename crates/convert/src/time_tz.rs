@@ -61,8 +61,8 @@ impl Kernel for TimeTz {
                 return Err(ValueError::new(
                     RejectCode::ZoneMissing,
                     "the time has no offset from UTC, and PostgreSQL would add the session's \
-                     offset; write it after the time, or declare the offset that the file was \
-                     written in: zone = \"+01:00\" or \"UTC\"",
+                     offset; write the offset after the time, or declare the offset of the file's times: \
+                     zone = \"+01:00\" or \"UTC\"",
                 ));
             }
             (zone, _) => offset_seconds(zone, text)?,

@@ -173,12 +173,12 @@ abilities! {
     /// A new target gets the indexes and unique constraints of the table that it is read from.
     SourceIndexes {
         "source indexes", "source.indexes, --with-indexes", "give a new table the indexes of its source",
-        "leave --with-indexes out, or in a package `indexes` of the source"
+        "remove --with-indexes, or `indexes` of the source in a package"
     }
     /// A new target is partitioned like the table that it is read from.
     SourcePartitions {
         "source partitions", "source.partitions, --with-partitions", "give a new table the partitions of its source",
-        "leave --with-partitions out, or in a package `partitions` of the source"
+        "remove --with-partitions, or `partitions` of the source in a package"
     }
     /// Rows are put into partitions by the values of a column.
     Partitions {

@@ -463,7 +463,7 @@ mod tests {
         unknown_sslmode: "postgresql://dw/t?sslmode=always" => "sslmode `always` is not one of";
         weak_sslmode_for_public_authorities:
             "postgresql://dw/t?sslrootcert=system&sslmode=require" => "needs verify-full";
-        unknown_setting: "postgresql://dw/t?colour=blue" => "`colour` is not a setting";
+        unknown_setting: "postgresql://dw/t?colour=blue" => "`colour` is not a connection setting";
         unknown_setting_of_a_service: "postgresql:///?service=odd" => "the service `odd` in /etc";
         unknown_service: "postgresql:///?service=lake" => "`lake` is not in /etc/pg_service.conf";
         a_standby: "postgresql://a/t?target_session_attrs=standby" => "selects a read-only server";
@@ -478,7 +478,7 @@ mod tests {
         old_tls: "postgresql://dw/t?ssl_max_protocol_version=TLSv1.1" => "leave no version of TLS";
         unknown_tls: "postgresql://dw/t?ssl_min_protocol_version=1.2" => "is not one of TLSv1,";
         compression: "postgresql://dw/t?sslcompression=1" => "reveals secrets";
-        newer_protocol: "postgresql://dw/t?min_protocol_version=3.2" => "speaks version 3.0";
+        newer_protocol: "postgresql://dw/t?min_protocol_version=3.2" => "uses version 3.0";
         unknown_protocol: "postgresql://dw/t?max_protocol_version=4" => "is not one of 3.0, 3.2, latest";
         gss_encryption: "postgresql://dw/t?gssencmode=require" => "does not encrypt by GSSAPI";
         unknown_gssencmode: "postgresql://dw/t?gssencmode=on" => "is not one of disable, prefer, require";

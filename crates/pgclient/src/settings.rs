@@ -58,8 +58,7 @@ const KNOWN: &[&str] = &[
 ];
 
 const NO_OAUTH: &str = "Inrush does not log in by OAuth";
-const NO_SCRAM_KEYS: &str =
-    "Inrush logs in with a password, not with keys made from one: give the password";
+const NO_SCRAM_KEYS: &str = "Inrush logs in with the password itself, not with SCRAM keys derived from it: give the password";
 
 /// Settings of libpq that are refused, with the reason. Ignoring them silently would mislead the user.
 const REFUSED: &[(&str, &str)] = &[
@@ -147,7 +146,7 @@ impl UrlSettings {
         }
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').ok_or(
-                "a part behind its `?` is not `name=value` (a ? in a password is written %3F)",
+                "a part after its `?` is not `name=value` (a ? in a password is written %3F)",
             )?;
             let value = percent_decode(value)?;
             // JDBC's setting for TLS; libpq also accepts it, with this one value.
@@ -255,7 +254,7 @@ impl UrlSettings {
         let least = self.word("min_protocol_version", "3.0", &versions)?;
         if least != "3.0" {
             return Err(format!(
-                "{} `{least}` is not supported: Inrush speaks version 3.0 of the protocol",
+                "{} `{least}` is not supported: Inrush uses version 3.0 of the protocol",
                 self.called("min_protocol_version")
             ));
         }
@@ -308,7 +307,9 @@ fn check_known(name: &str) -> Result<(), String> {
     if KNOWN.contains(&name) {
         return Ok(());
     }
-    Err(format!("`{name}` is not a setting of a connection"))
+    Err(format!(
+        "`{name}` is not a connection setting (docs/connections.md lists them)"
+    ))
 }
 
 fn host_text(host: &Host) -> String {

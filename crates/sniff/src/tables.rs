@@ -153,7 +153,7 @@ fn common<'a>(
             "the format is for text, but this is a {} file",
             table.kind.name()
         );
-        return Err(refused(first, what, "leave `format` out"));
+        return Err(refused(first, what, "remove `format`"));
     }
     Ok(Some(table))
 }

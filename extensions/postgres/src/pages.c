@@ -49,7 +49,7 @@ pages_refusal(Relation rel)
 	if (rel->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
 		return psprintf("table \"%s\" is temporary or unlogged", RelationGetRelationName(rel));
 	if (RelationIsLogicallyLogged(rel))
-		return psprintf("table \"%s\" is decoded for logical replication", RelationGetRelationName(rel));
+		return psprintf("table \"%s\" takes part in logical replication", RelationGetRelationName(rel));
 	return NULL;
 }
 

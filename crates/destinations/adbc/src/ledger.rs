@@ -98,7 +98,7 @@ impl AdbcLedger {
         if self.exists(session, quirks)? {
             return Ok(());
         }
-        let doing = "cannot make the ledger";
+        let doing = "cannot create the ledger";
         let has_schema = self.schema_exists(session)?;
         let schema = self.create_schema().filter(|_| !has_schema);
         for statement in schema.into_iter().chain(self.create_tables()) {

@@ -137,7 +137,7 @@ impl<'a> Stream<'a> {
                 doing: format!("cannot add rows to {}", self.staging(target).plan.name.sql),
                 message: format!("{sent} rows were sent, but the database counts {counted}"),
                 hint: Some(
-                    "does a trigger or rule of the database change rows that are added to staging tables?"
+                    "check whether a trigger or rule of the database changes rows that are added to staging tables"
                         .to_owned(),
                 ),
             });
@@ -233,7 +233,7 @@ impl UnitStream for Stream<'_> {
         let counted = self.counted()?;
         if counted != record.rows_loaded {
             return Err(Error::Count {
-                what: format!("what is staged for {}", record.target),
+                what: format!("the staged rows of {}", record.target),
                 counted,
                 sent: record.rows_loaded,
             });

@@ -25,7 +25,7 @@ pub(super) fn finish_published(root: &Root, options: &Options) -> Result<()> {
         let lock = Lock::take(
             &root.run_lock(&seen.record.run_key),
             &format!("package {:?}", seen.record.package),
-            &format!("process {}, which ends it", std::process::id()),
+            &format!("process {}, which finishes it", std::process::id()),
         );
         let lock = match lock {
             Ok(lock) => lock,

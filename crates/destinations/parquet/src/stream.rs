@@ -159,7 +159,7 @@ impl UnitStream for Stream<'_> {
         if rows != record.rows_loaded {
             // Files without a record are removed when a run begins.
             return Err(Error::Count {
-                what: format!("what is staged for {}", record.target),
+                what: format!("the staged rows of {}", record.target),
                 counted: rows,
                 sent: record.rows_loaded,
             });

@@ -125,7 +125,7 @@ impl Ledger {
         let mut statements = self.create_statements(session)?;
         statements.extend(self.create_changes_statement(session)?);
         for statement in statements {
-            session.run("cannot make the ledger", &statement)?;
+            session.run("cannot create the ledger", &statement)?;
         }
         Ok(())
     }

@@ -117,7 +117,7 @@ impl UnitStream for Stream<'_> {
         };
         if counted != record.rows_loaded || sent != record.rows_loaded {
             return Err(Error::Count {
-                what: format!("what is staged for {}", record.target),
+                what: format!("the staged rows of {}", record.target),
                 counted,
                 sent: record.rows_loaded,
             });

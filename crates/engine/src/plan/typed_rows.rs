@@ -31,11 +31,11 @@ pub fn check(flow: &str, inputs: &TypedInputs, columns: &mut [Column]) -> Result
             return Err(PlanError::Mismatch {
                 flow: flow.to_owned(),
                 what: format!(
-                    "`{setting}` of column `{}` is for text, and `{}` of the {} is not text \
+                    "`{setting}` of column `{}` works only for text, but `{}` of the {} is not text \
                      ({})",
                     column.name, field.name, inputs.kind, field.data_type
                 ),
-                hint: format!("leave `{setting}` out"),
+                hint: format!("remove `{setting}`"),
             });
         }
         if field.native.is_some() && column.policies.default.is_some() {
@@ -45,7 +45,7 @@ pub fn check(flow: &str, inputs: &TypedInputs, columns: &mut [Column]) -> Result
                     "`default` of column `{}` is a text, and `{}` of the {} comes in binary form",
                     column.name, field.name, inputs.kind
                 ),
-                hint: "leave `default` out".to_owned(),
+                hint: "remove `default`".to_owned(),
             });
         }
         match fit(field, &column.column_type) {
@@ -55,7 +55,7 @@ pub fn check(flow: &str, inputs: &TypedInputs, columns: &mut [Column]) -> Result
                 return Err(PlanError::Mismatch {
                     flow: flow.to_owned(),
                     what: format!(
-                        "column `{}` cannot take `{}` of the {}, which holds {holds} ({})",
+                        "column `{}` cannot take `{}` of the {}: it holds {holds} ({})",
                         column.name,
                         field.name,
                         inputs.kind,
@@ -150,7 +150,7 @@ fn by_text(flow: &Reading) -> Option<String> {
     let names = converter.columns_by_text(&types);
     (!names.is_empty()).then(|| {
         format!(
-            "by the text of their values, for types or settings that need text: {}",
+            "converted by way of text, because their types or settings need it: {}",
             names.join(", ")
         )
     })

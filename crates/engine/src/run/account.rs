@@ -74,7 +74,7 @@ fn check<R: DriverRun>(run: &R, committed: &impl CommittedUnits<R>) -> Result<()
             && counted != whole.rows_loaded
         {
             return Err(Error::Verification {
-                what: format!("what is staged for {}", reading.target),
+                what: format!("the staged rows of {}", reading.target),
                 counted,
                 sent: whole.rows_loaded,
             });

@@ -342,8 +342,8 @@ fn refuse_values(since: &Since, read: &Read<'_>, seen: &Seen) -> Result<(), Sour
         _ => Err(input_error(
             input,
             format!(
-                "{count} of its rows have infinity, or a time outside of the years 1 to 9999, in {column}, so they are never below \
-                 a bound"
+                "{count} of its rows have infinity, or a time outside of the years 1 to 9999, in {column}, so they would never \
+                 be loaded"
             ),
             format!("give them a time, or leave them out by where = 'isfinite({column})'"),
         )),

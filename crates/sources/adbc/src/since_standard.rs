@@ -100,7 +100,7 @@ impl Clock {
             }
         }
         let what = format!(
-            "`since` cannot be used: {} has none of the ways to write a moment that Inrush knows",
+            "`since` cannot be used: {} understands none of the timestamp literals that Inrush knows",
             database.described
         );
         Err(unsuitable(input, what, WHERE_INSTEAD))
@@ -198,7 +198,7 @@ fn bound(since: &Since, clock: &Clock, input: &Path) -> Result<Timestamp, Source
     let BoundBy::Lag(lag) = &since.bound_by else {
         return Err(unsuitable(
             input,
-            "Inrush does not know up to which time all rows of this database are committed, so `since` needs `lag`",
+            "Inrush cannot find out until which time all rows of this database are committed, so `since` needs `lag`",
             "write the longest time from a row's value to its commit, such as lag = \"5 minutes\"",
         ));
     };
@@ -208,7 +208,7 @@ fn bound(since: &Since, clock: &Clock, input: &Path) -> Result<Timestamp, Source
     bound.ok_or_else(|| {
         unsuitable(
             input,
-            format!("`lag = \"{lag}\"` of `since` gives no bound"),
+            format!("`lag = \"{lag}\"` of `since` is too long: the database's time minus `lag` is not a valid time"),
             "write a time such as lag = \"5 minutes\"",
         )
     })
@@ -255,9 +255,11 @@ impl Asked<'_> {
             return Err(input_error(
                 self.input,
                 format!(
-                    "some of its rows have infinity, or a time outside of the years 1 to 9999, in {name}, so they are never below a bound"
+                    "some of its rows have infinity, or a time outside of the years 1 to 9999, in {name}, so they would never be loaded"
                 ),
-                format!("give them a time, or leave them out by `where`: a condition on {name}"),
+                format!(
+                    "change these values to a time, or exclude the rows with a condition on {name} in `where`"
+                ),
             ));
         }
         if !since.skips_nulls {
@@ -284,7 +286,7 @@ impl Asked<'_> {
             false => Err(unsuitable(
                 self.input,
                 format!(
-                    "`since` cannot be used: the database compares {} in another way than its driver sends the values",
+                    "`since` cannot be used: conditions on {} select other rows than the values that the driver returns",
                     self.column
                 ),
                 WHERE_INSTEAD,

@@ -150,7 +150,7 @@ fn undecodable(input: &TableInput, error: &DecodeError) -> SourceError {
     input_error(
         &input.of.name,
         format!("the data of COPY cannot be read: {error}"),
-        "connect to the server itself, without a proxy between",
+        "connect directly to the server, without a proxy in between",
     )
 }
 

@@ -333,9 +333,7 @@ pub fn find_range(
     if let Some(count) = endless {
         return Err(input_error(
             input,
-            format!(
-                "{count} of its rows have infinity in {column}, so they are never below a bound"
-            ),
+            format!("{count} of its rows have infinity in {column}, so they would never be loaded"),
             format!("give them a time, or leave them out by where = 'isfinite({column})'"),
         ));
     }

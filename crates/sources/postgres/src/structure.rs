@@ -365,7 +365,7 @@ impl Catalog<'_> {
         input_error(
             Path::new(&self.table.name),
             format!("a new target cannot have its partitions: {what}"),
-            "leave --with-partitions out (in a package `partitions` of the source), or create the target yourself",
+            "remove --with-partitions (in a package `partitions` of the source), or create the target yourself",
         )
     }
 }

@@ -31,7 +31,7 @@ pub fn copied(
     let refuse = |what: String| {
         target.mismatch(
             format!("the target cannot have the partitions of the source: {what}"),
-            "create the target yourself, or leave --with-partitions out (in a package `partitions` of the source)",
+            "create the target yourself, or remove --with-partitions (in a package `partitions` of the source)",
         )
     };
     if let Some(object) = partitioning
