@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -43,6 +44,34 @@ BEGIN
 END $$;
 """
 
+# Performs a statement for each row, in a block of its own, whose begin is a savepoint. If each of
+# these were a request of its own, they would take most of a test's time.
+INSERT_EACH = """
+CREATE FUNCTION pg_temp.insert_each(
+    statement text, rows_of_file json,
+    OUT at int, OUT sqlstate_ text, OUT message text, OUT detail text, OUT constraint_ text
+) RETURNS SETOF record LANGUAGE plpgsql AS $$
+DECLARE
+    fields text[];
+BEGIN
+    FOR at, fields IN
+        SELECT number, ARRAY(SELECT json_array_elements_text(one))
+        FROM json_array_elements(rows_of_file) WITH ORDINALITY AS rows_(one, number)
+    LOOP
+        BEGIN
+            EXECUTE format(statement, VARIADIC fields);
+            -- Every row must be valid by itself.
+            SET CONSTRAINTS ALL IMMEDIATE;
+        EXCEPTION WHEN OTHERS THEN
+            GET STACKED DIAGNOSTICS
+                sqlstate_ = RETURNED_SQLSTATE, message = MESSAGE_TEXT,
+                detail = PG_EXCEPTION_DETAIL, constraint_ = CONSTRAINT_NAME;
+            RETURN NEXT;
+        END;
+    END LOOP;
+END $$
+"""
+
 # By the names of the files, in the order in which they are loaded.
 Files = Mapping[str, Sequence[Sequence[str]]]
 
@@ -65,23 +94,6 @@ def text_of(header: str, rows: Sequence[Sequence[str]]) -> str:
     return f"{header}\n{written.getvalue()}"
 
 
-def refused_by(error: psycopg.Error, file: str, line: int) -> Refused:
-    """Return the reject for an error."""
-    code = CODES[error.sqlstate or ""]
-    said = ""
-    if code == "check_violated" and error.diag.constraint_name is None:
-        # The server names no constraint for the bounds of a partition.
-        code = "outside_partition"
-    if code in ("duplicate_key", "foreign_key_missing", "exclusion_violated"):
-        said = (error.diag.message_detail or "").rstrip(".")
-    elif code == "check_violated":
-        # The server derives its name from the table's, which differs here.
-        said = (error.diag.constraint_name or "").removeprefix("expected")
-    elif code == "raised":
-        said = error.diag.message_primary or ""
-    return Refused(file, line, code, said)
-
-
 def insert(
     database: Database,
     statement: str,
@@ -91,30 +103,59 @@ def insert(
     """Load files row by row and return the refused rows; `before` may refuse a row first."""
     refused = []
     with database.connect(autocommit=False) as connection:
+        connection.execute(INSERT_EACH)
         for file, rows in files.items():
-            line = 2
-            for row in rows:
-                one = before(file, line, row) if before else None
-                if one is None:
-                    one = _insert_row(connection, statement, row, file, line)
-                if one is not None:
-                    refused.append(one)
-                line += 1 + sum(field.count("\n") for field in row)
+            lines = _lines_of(rows)
+            if before is None:
+                refused += _insert_rows(connection, statement, file, rows, lines)
+                continue
+            # It may ask for what the rows before have left.
+            for row, line in zip(rows, lines, strict=True):
+                one = before(file, line, row)
+                found = [one] if one else _insert_rows(connection, statement, file, [row], [line])
+                refused += found
         connection.commit()
     return sorted(refused)
 
 
-def _insert_row(
-    connection: psycopg.Connection[Any], statement: str, row: Sequence[str], file: str, line: int
-) -> Refused | None:
-    try:
-        with connection.transaction():
-            connection.execute(statement.encode(), row)
-            # Every row must be valid by itself.
-            connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
-    except psycopg.Error as error:
-        return refused_by(error, file, line)
-    return None
+def _lines_of(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Return the lines at which rows begin, after a header."""
+    lines = [2]
+    for row in rows:
+        lines.append(lines[-1] + 1 + sum(field.count("\n") for field in row))
+    return lines[:-1]
+
+
+def _insert_rows(
+    connection: psycopg.Connection[Any],
+    statement: str,
+    file: str,
+    rows: Sequence[Sequence[str]],
+    lines: Sequence[int],
+) -> list[Refused]:
+    """Insert rows of a file one after the other, and return the refused ones."""
+    values = (statement.replace("%s", "%L"), json.dumps(rows))
+    errors = connection.execute("SELECT * FROM pg_temp.insert_each(%s, %s)", values)
+    return [_refused(file, lines[at - 1], *error) for at, *error in errors]
+
+
+def _refused(
+    file: str, line: int, sqlstate: str, message: str, detail: str, constraint: str
+) -> Refused:
+    """Return the reject for an error."""
+    code = CODES[sqlstate]
+    said = ""
+    if code == "check_violated" and not constraint:
+        # The server names no constraint for the bounds of a partition.
+        code = "outside_partition"
+    if code in ("duplicate_key", "foreign_key_missing", "exclusion_violated"):
+        said = detail.rstrip(".")
+    elif code == "check_violated":
+        # The server derives its name from the table's, which differs here.
+        said = constraint.removeprefix("expected")
+    elif code == "raised":
+        said = message
+    return Refused(file, line, code, said)
 
 
 def places(outcome: Outcome) -> list[tuple[str, int, str]]:
