@@ -60,7 +60,7 @@ def scene(
         yield Scene(place, inrush)
 
 
-@pytest.mark.clause("D-4")
+@pytest.mark.clause("D-4", "D-52", "D-53")
 @pytest.mark.parametrize(
     "ability", ABILITIES.values(), ids=[abilities.slug(name) for name in ABILITIES]
 )

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use inrush::cancel::Stop;
 use inrush::event::{Observer, Silent};
@@ -245,7 +246,7 @@ fn stoppable<T>(
         hint: Some(&hint),
         fault: fault()
             .map_err(|error| (error, None))?
-            .map(|fault| fault.heeding(stop)),
+            .map(|fault| Arc::new(fault.heeding(stop))),
     };
     let left = if reached.is_temporary() || setup.disposable.is_some() {
         Left::Nothing(setup.disposable.clone())

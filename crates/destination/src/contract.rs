@@ -15,6 +15,8 @@
 //!     cancel_handle          ends what is under way, from another thread
 //!     sampler -> SessionSampler   asks the server what the sessions of streams do
 //!     member_numbers         numbers for the members that lookups add
+//!     watch -> LoadWatch     looks at what the streams must not get too far ahead of, while they load
+//!     begin_streams          right before the streams: begins what they share
 //!     open_stream -> UnitStream   one for each of the engine's threads
 //!       begin(Quick | Careful), (begin_split, write*, end_split)*, commit | abort | give_up
 //!         record                 after some splits and the last one, if the ledger keeps their records
@@ -63,6 +65,7 @@ use crate::error::{Error, Result};
 use crate::expected_load::ExpectedLoad;
 use crate::layout::{Filling, Layout, PublishesInto, SplitFacts};
 use crate::ledger_records::{NewRun, RunRecord, UnitRecord};
+use crate::loading::{LoadWatch, StreamSetup};
 use crate::members::{AddedMembers, MemberNumbers, MembersPlan};
 use crate::rows_not_taken::Written;
 use crate::run_ledger::RunLedger;
@@ -183,8 +186,21 @@ pub trait OpenRun: Send + Sync {
         None
     }
 
+    /// A watch over the load, if the package asks for one. It looks once before the streams begin.
+    fn watch(&self) -> Result<Option<Box<dyn LoadWatch + '_>>> {
+        Ok(None)
+    }
+
+    /// Called right before the streams begin. A destination with
+    /// [`Ability::OneTransaction`](crate::Ability::OneTransaction) begins the transaction of a load without staging, in which its
+    /// one stream loads and which [`publish`](OpenRun::publish) commits. Returns the targets, by their indices, in the order in
+    /// which they must be loaded; `None` if any order will do.
+    fn begin_streams(&self) -> Result<Option<Vec<usize>>> {
+        Ok(None)
+    }
+
     /// A stream for one thread.
-    fn open_stream(&self) -> Result<Box<dyn UnitStream + '_>>;
+    fn open_stream<'r>(&'r self, stream: &StreamSetup<'r>) -> Result<Box<dyn UnitStream + 'r>>;
 
     /// Asks the server what the [sessions of streams](UnitStream::session_number) do; `None` if there is no server, or if it
     /// cannot be asked. It connects when it is first asked, so that it never takes the last connection from the streams.

@@ -20,6 +20,7 @@ pub mod json_text;
 pub mod layout;
 pub mod ledger_records;
 pub mod ledger_row;
+pub mod loading;
 pub mod members;
 pub mod merge;
 pub mod rows_not_taken;
@@ -50,6 +51,7 @@ pub use ledger_records::{
     LoadedInput, NewRun, PastRun, RunRecord, RunState, UnitRecord, UnitTotal,
 };
 pub use ledger_row::LedgerRow;
+pub use loading::{LoadWatch, MeteredPhase, StreamMeter, StreamSetup, Unmetered, Watched};
 pub use members::{AddedMembers, MEMBERS_BYTES_MAX, MemberNumbers, MembersPlan};
 pub use rows_not_taken::{Adapted, Misfit, RefusedRow, Written};
 pub use run_ledger::RunLedger;

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
+use inrush_destination::StreamMeter;
 use inrush_source::{ReadingSession, SourceMeter};
 use inrush_system::process::thread_id;
 use inrush_system::tcp::TcpConnection;
@@ -200,6 +201,21 @@ impl Gauge {
         self.since_ns.store(now, Ordering::Relaxed);
         self.doing.store(phase, Ordering::Relaxed);
         before
+    }
+}
+
+impl StreamMeter for Gauge {
+    fn go_to(&self, phase: Option<Phase>) -> Option<Phase> {
+        let before = self.go_to(phase.map_or(BETWEEN, |phase| phase as u8));
+        PHASES.get(usize::from(before)).copied()
+    }
+
+    fn add_sent(&self, bytes: u64) {
+        self.add_sent(bytes);
+    }
+
+    fn served_by(&self, session: i32, tcp: Option<Arc<TcpConnection>>) {
+        self.served_by(session, tcp);
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use inrush_destination::{
-    CancelRun, Error, OpenRun, PublishStep, Published, Result, RunRecord, TargetPlan, UnitStream,
-    WriteMode,
+    CancelRun, Error, OpenRun, PublishStep, Published, Result, RunRecord, StreamSetup, TargetPlan,
+    UnitStream, WriteMode,
 };
 use inrush_rows::ids::UnitKey;
 
@@ -150,7 +150,7 @@ impl OpenRun for Run {
         Ok(keys.to_vec())
     }
 
-    fn open_stream(&self) -> Result<Box<dyn UnitStream + '_>> {
+    fn open_stream(&self, _: &StreamSetup<'_>) -> Result<Box<dyn UnitStream + '_>> {
         Ok(Box::new(Stream::new(self)))
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow_array::{Float64Array, Int32Array, RecordBatch};
 use inrush_destination::{
     Address, ColumnPlan, Destination, Error, LoadMethod, NewRun, OpenRun, PublishStep,
-    ReplacedRows, RunRecord, TargetPlan, UnitPart, UnitRecord, WriteMode,
+    ReplacedRows, RunRecord, StreamSetup, TargetPlan, UnitPart, UnitRecord, WriteMode,
 };
 use inrush_example_destination::open;
 use inrush_rows::ids::{RunId, RunKey, RunName, UnitKey};
@@ -148,7 +148,7 @@ fn record(key: &str, rows: u64) -> UnitRecord {
 /// Loads a unit.
 fn load(run: &dyn OpenRun, target: usize, key: &str, ids: &[i32]) {
     let record = record(key, ids.len() as u64);
-    let mut stream = run.open_stream().expect("a stream");
+    let mut stream = run.open_stream(&StreamSetup::alone()).expect("a stream");
     stream
         .begin(&UnitPart::whole(target, &record.key), LoadMethod::Quick)
         .expect("it begins");
@@ -241,7 +241,7 @@ fn what_was_written_and_not_committed_is_nowhere() {
     let scene = Scene::new();
     let targets = [scene.plan("t", WriteMode::Create)];
     let run = scene.begin(None, &targets).expect("it begins");
-    let mut stream = run.open_stream().expect("a stream");
+    let mut stream = run.open_stream(&StreamSetup::alone()).expect("a stream");
     let wrong = record("one", 5);
     stream
         .begin(&UnitPart::whole(0, &wrong.key), LoadMethod::Quick)
@@ -292,7 +292,7 @@ fn values_without_a_counterpart_are_misfits() {
     ])
     .expect("a batch");
     let record = record("one", 2);
-    let mut stream = run.open_stream().expect("a stream");
+    let mut stream = run.open_stream(&StreamSetup::alone()).expect("a stream");
     stream
         .begin(&UnitPart::whole(0, &record.key), LoadMethod::Quick)
         .expect("it begins");

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use inrush_destination::{
     CancelRun, ColumnForm, Error, MemberNumbers, NewRun, OpenRun, PublishStep, Published, Result,
-    RunRecord, RunState, StagedSums, TargetPlan, UnitStream, staging_name,
+    RunRecord, RunState, StagedSums, StreamSetup, TargetPlan, UnitStream, staging_name,
 };
 use inrush_rows::ids::{RunId, RunKey, UnitKey};
 
@@ -357,7 +357,7 @@ impl OpenRun for AdbcRun {
         Some(Arc::clone(&self.members) as _)
     }
 
-    fn open_stream(&self) -> Result<Box<dyn UnitStream + '_>> {
+    fn open_stream(&self, _: &StreamSetup<'_>) -> Result<Box<dyn UnitStream + '_>> {
         let session = self.shared.session(&self.interrupt)?;
         Ok(Box::new(Stream::new(self, session)))
     }

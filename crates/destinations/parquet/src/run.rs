@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use inrush_destination::{
     CancelRun, ColumnForm, Error, NewRun, OpenRun, PublishStep, Published, Result, RunRecord,
-    RunState, StagedSums, TargetPlan, UnitStream, WriteMode,
+    RunState, StagedSums, StreamSetup, TargetPlan, UnitStream, WriteMode,
 };
 use inrush_rows::ids::{RunId, UnitKey};
 
@@ -436,7 +436,7 @@ impl OpenRun for ParquetRun {
         Ok(gone)
     }
 
-    fn open_stream(&self) -> Result<Box<dyn UnitStream + '_>> {
+    fn open_stream(&self, _: &StreamSetup<'_>) -> Result<Box<dyn UnitStream + '_>> {
         self.streams.fetch_add(1, Ordering::Relaxed);
         Ok(Box::new(Stream {
             run: self,

@@ -97,7 +97,7 @@ impl CopyWriter {
     ) -> Result<CopyWriter, PostgresError> {
         session.watch.forget_error();
         // The statement waits here for the locks that it needs.
-        let _waiting = session.gauge.enter(Phase::ServerWait);
+        let _waiting = session.meter.enter(Phase::ServerWait);
         let sink = session
             .client
             .copy_in::<_, Bytes>(statement)
@@ -122,9 +122,9 @@ impl CopyWriter {
             // The server refused an earlier block, so the rest of the file need not be sent.
             return Err(self.refusal().await);
         }
-        let gauge = &self.session.gauge;
-        gauge.add_sent(block.len() as u64);
-        let paced = gauge.enter(Phase::PaceWait);
+        let meter = &self.session.meter;
+        meter.add_sent(block.len() as u64);
+        let paced = meter.enter(Phase::PaceWait);
         self.session.pace.pass(block.len(), &self.stop).await;
         drop(paced);
         match self.pass_on(block).await {
@@ -135,16 +135,16 @@ impl CopyWriter {
 
     /// Passes a block to the server and returns an empty one; `None` if the connection accepts no more.
     async fn pass_on(&mut self, block: Vec<u8>) -> Option<Vec<u8>> {
-        let gauge = &self.session.gauge;
+        let meter = &self.session.meter;
         let Some(blocks) = &self.session.blocks else {
             let block = self.pool.lend(block);
-            let _sending = gauge.enter(Phase::SendWait);
+            let _sending = meter.enter(Phase::SendWait);
             self.sink.as_mut()?.send(block).await.ok()?;
             return Some(self.pool.take());
         };
-        let _sending = gauge.enter(Phase::Encode);
+        let _sending = meter.enter(Phase::Encode);
         let outgoing = self.outgoing.insert(Outgoing::new(block));
-        let sent = blocks.send(outgoing, || gauge.enter(Phase::SendWait)).await;
+        let sent = blocks.send(outgoing, || meter.enter(Phase::SendWait)).await;
         let outgoing = self.outgoing.take()?;
         if sent.is_err() && outgoing.is_cut() {
             // Part of the block was sent, and the server would read the driver's end of the COPY as its rest.
@@ -157,8 +157,8 @@ impl CopyWriter {
 
     /// Ends the COPY. Returns the server's own count of its rows.
     pub async fn finish(mut self) -> Result<u64, CopyStop> {
-        let gauge = Arc::clone(&self.session.gauge);
-        let _waiting = gauge.enter(Phase::SendWait);
+        let meter = Arc::clone(&self.session.meter);
+        let _waiting = meter.enter(Phase::SendWait);
         let finished = self.end().await;
         finished.map_err(|error| CopyStop::Failed(self.session.error(error, self.doing.clone())))
     }

@@ -1,6 +1,6 @@
 //! PostgreSQL 14 to 18, by COPY into private staging tables.
 //!
-//! Connections, quoting and types are those of `crates/pgclient`; a [`session`] adds the pace and the gauge of a load.
+//! Connections, quoting and types are those of `crates/pgclient`; a [`session`] adds the pace and the meter of a load.
 //! [`catalog`] reads the tables that exist, [`staging`] writes the statements that make staging tables, [`copy`]
 //! streams blocks into one ([`fast_copy`] is about the server extension that may store them), and [`unit_transaction`]
 //! loads and commits a load unit. The [`ledger`], the [`switch`] and [`undo`] are statements on the same sessions.

@@ -49,6 +49,16 @@ impl LoadError {
             LoadError::Server(error) | LoadError::Ledger(LedgerError::Destination(error)) => {
                 refused(error, target)
             }
+            other => other.into(),
+        }
+    }
+}
+
+/// As the contract has it, if it is not about a row.
+impl From<LoadError> for inrush_destination::Error {
+    fn from(error: LoadError) -> inrush_destination::Error {
+        match error {
+            LoadError::Server(error) => error.into(),
             LoadError::Ledger(error) => error.into(),
             LoadError::Verify(error) | LoadError::Engine(Error::Verify(error)) => unverified(error),
             LoadError::Engine(Error::Interrupted) => inrush_destination::Error::Interrupted,

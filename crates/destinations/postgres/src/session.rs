@@ -1,8 +1,9 @@
-//! A session of a load: a connection with the pace and the gauge of the stream that uses it.
+//! A session of a load: a connection with the pace and the meter of the stream that uses it.
 
 use std::ops::Deref;
 use std::sync::Arc;
 
+use inrush_destination::{StreamMeter, Unmetered};
 use inrush_engine::native::load::Gauge;
 use inrush_pgclient::{DatabaseAddress, ServerConnection};
 use inrush_rows::pace::Pace;
@@ -18,8 +19,8 @@ pub struct Session {
     connection: Arc<ServerConnection>,
     /// The rate limit for its blocks.
     pub pace: Arc<Pace>,
-    /// The gauge of the stream that uses it.
-    pub gauge: Arc<Gauge>,
+    /// The meter of the stream that uses it.
+    pub meter: Arc<dyn StreamMeter>,
 }
 
 impl Deref for Session {
@@ -39,7 +40,7 @@ impl Session {
         Ok(Session {
             connection: Arc::new(ServerConnection::open(address, application_name).await?),
             pace: Arc::default(),
-            gauge: Arc::default(),
+            meter: Arc::new(Unmetered),
         })
     }
 
@@ -81,12 +82,19 @@ impl Session {
     }
 
     /// This connection, as a stream uses it.
-    pub fn of_stream(&self, pace: &Arc<Pace>, gauge: &Arc<Gauge>) -> Session {
+    pub fn of_stream(&self, pace: &Arc<Pace>, meter: &Arc<dyn StreamMeter>) -> Session {
         Session {
             connection: Arc::clone(&self.connection),
             pace: Arc::clone(pace),
-            gauge: Arc::clone(gauge),
+            meter: Arc::clone(meter),
         }
+    }
+
+    /// This connection with a gauge of its own.
+    pub fn measured(&self) -> (Session, Arc<Gauge>) {
+        let gauge = Arc::<Gauge>::default();
+        let meter: Arc<dyn StreamMeter> = gauge.clone();
+        (self.of_stream(&self.pace, &meter), gauge)
     }
 
     /// Drops the connection without a Terminate message: the server rolls back the open transaction.

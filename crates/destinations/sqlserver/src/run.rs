@@ -11,7 +11,7 @@ use inrush_destination::staging_name;
 use inrush_destination::sums::{ColumnForm, StagedSums};
 use inrush_destination::{
     CancelRun, Error, MemberNumbers, MembersPlan, NewRun, OpenRun, PublishStep, Published, Result,
-    RunRecord, RunState, SessionSampler, TargetPlan, UnitStream,
+    RunRecord, RunState, SessionSampler, StreamSetup, TargetPlan, UnitStream,
 };
 use inrush_rows::ids::{RunId, RunKey, UnitKey};
 use inrush_tdsclient::{Interrupt, SessionWatch};
@@ -320,7 +320,7 @@ impl OpenRun for SqlRun {
         Some(Arc::clone(&self.members) as _)
     }
 
-    fn open_stream(&self) -> Result<Box<dyn UnitStream + '_>> {
+    fn open_stream(&self, _: &StreamSetup<'_>) -> Result<Box<dyn UnitStream + '_>> {
         let number = self.streams.fetch_add(1, Ordering::Relaxed);
         let mut session = self.connect(number)?;
         if self.options.session.endpoints.len() > 1 {

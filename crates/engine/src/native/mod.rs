@@ -8,11 +8,12 @@
 //! |---|---|
 //! | [`plan::RunPlan`], [`plan::PlannedFlow`], [`plan::PlannedUnit`] | its plan |
 //! | [`run::LoadSteps`], [`run::DriverRun`], [`run::CommittedUnits`] | the steps of a run, from the lock to the publish |
-//! | [`run::Watch`] | a watch over its server while the streams load |
 //! | [`sums::DriverSums`], [`sums::BatchSums`] | its own comparison of the rows that were sent with the rows that it has stored |
 //! | [`preflight::MeasuredDestination`], [`preflight::decode::EncodeRows`] | the measurements of a preflight |
 //!
-//! Its ledger is a `RunLedger` of the contract, its streams are `UnitStream`s, and its server is asked by a `SessionSampler`. [`run::run`] loads with these, and callers use [`crate::driver_trait::Driver`].
+//! Its ledger is a `RunLedger` of the contract, its run is an `OpenRun` from the first stream to the last, its streams are
+//! `UnitStream`s, and its server is asked by a `SessionSampler`. [`run::run`] loads with these, and callers use
+//! [`crate::driver_trait::Driver`].
 //!
 //! The other names here are parts that its implementation uses. Nothing else of the engine is public for such a
 //! destination: the modules beside this one are public for those who call the engine (errors, events, options,

@@ -92,7 +92,7 @@ pub struct RunOptions<'a> {
     /// another name or does not have it. The report contains it too.
     pub hint: Option<Hint<'a>>,
     /// The fault to cause, for tests.
-    pub fault: Option<Fault>,
+    pub fault: Option<Arc<Fault>>,
 }
 
 /// Returns a hint for an error, if the caller has a better one than the engine.

@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::context::RunContext;
 use super::gathering::Gathering;
 use super::plan::RunPlan;
+use super::prepared::DriverRun;
 use super::steps::LoadSteps;
 use crate::error::Error;
 use crate::event::Event;
@@ -24,7 +25,7 @@ pub fn analyze<S: LoadSteps>(
         }
         let analyzed = match context.stop.asked() {
             Some(_) => Err(Error::Interrupted),
-            None => steps.analyze(context, index),
+            None => analyze_target(context, index),
         };
         let target = flow.reading().target.clone();
         match analyzed {
@@ -41,4 +42,9 @@ pub fn analyze<S: LoadSteps>(
         }
         gathering.phases.analyze_s = analyzing.elapsed().as_secs_f64();
     }
+}
+
+fn analyze_target<R: DriverRun>(context: &RunContext<'_, R>, index: usize) -> Result<(), Error> {
+    let open = context.run.open();
+    Ok(context.cancelled_by_stop(|| open.analyze(index))??)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use inrush_destination::{CancelRun, SessionSampler};
+use inrush_destination::StreamSetup;
 use inrush_rows::cancel::Stop;
 use inrush_rows::pace::Pace;
 use tokio::runtime::Runtime;
@@ -37,7 +37,7 @@ pub struct RunContext<'a, R> {
     /// The fault to cause, for tests.
     pub fault: Option<&'a Fault>,
     /// Delays all streams before they send, if there is a rate limit.
-    pub pace: &'a Pace,
+    pub pace: &'a Arc<Pace>,
 }
 
 impl<R> Clone for RunContext<'_, R> {
@@ -56,7 +56,7 @@ impl<'a, R: DriverRun> RunContext<'a, R> {
             runtime,
             stop: &options.stop,
             observer: options.observer,
-            fault: options.fault.as_ref(),
+            fault: options.fault.as_deref(),
             pace: &run.pace,
         }
     }
@@ -95,12 +95,28 @@ impl<'a, R: DriverRun> RunContext<'a, R> {
         }
     }
 
-    /// The parts of the run that are sampled. `sampler` asks the destination's server, if there is one.
-    pub fn subjects(
+    /// What a stream with this number gets. Its notes go to `note` ([`note`](RunContext::note)).
+    pub fn stream_setup<'n>(
         &self,
-        gauges: &'a [Arc<Gauge>],
-        sampler: Option<Box<dyn SessionSampler>>,
-    ) -> Subjects<'a> {
+        number: usize,
+        gauge: &Arc<Gauge>,
+        note: &'n (dyn Fn(String) + Sync),
+    ) -> StreamSetup<'n> {
+        StreamSetup {
+            number,
+            pace: Arc::clone(self.pace),
+            meter: Arc::clone(gauge) as _,
+            note,
+        }
+    }
+
+    /// Passes a note to the log and the observer.
+    pub fn note(&self, text: String) {
+        self.notice(&Event::Note { text });
+    }
+
+    /// The parts of the run that are sampled.
+    pub fn subjects(&self, gauges: &'a [Arc<Gauge>]) -> Subjects<'a> {
         let run = self.run;
         Subjects {
             gauges,
@@ -108,16 +124,13 @@ impl<'a, R: DriverRun> RunContext<'a, R> {
             feeds: run.fed_files.sources(run.plan.flows()),
             reads_database: are_snapshots(run.plan.flows()),
             samplers: samplers(run.plan.flows()),
-            backends: SessionSamples::new(sampler, gauges.len()),
+            backends: SessionSamples::new(run.open().sampler(), gauges.len()),
         }
     }
 
     /// Makes a call of the destination that may take long, and cancels it when the run is asked to stop.
-    pub fn cancelled_by_stop<T>(
-        &self,
-        cancel: Arc<dyn CancelRun>,
-        call: impl FnOnce() -> T,
-    ) -> Result<T, Error> {
+    pub fn cancelled_by_stop<T>(&self, call: impl FnOnce() -> T) -> Result<T, Error> {
+        let cancel = self.run.open().cancel_handle();
         let done = Notify::new();
         std::thread::scope(|scope| {
             let watching = || {

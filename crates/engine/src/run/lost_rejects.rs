@@ -1,11 +1,10 @@
 //! Handles a resumed run whose folder lacks some rejects of earlier attempts.
 
+use inrush_rows::ids::UnitKey;
 use inrush_rows::plural::counted;
-use tokio::runtime::Runtime;
 
 use super::plan::RunPlan;
-use super::prepared::{DriverRun, KeptRecord, kept_records, places};
-use super::steps::LoadSteps;
+use super::prepared::{self, DriverRun, KeptRecord, kept_records, places};
 use crate::error::Error;
 use crate::event::Event;
 use crate::pipeline::{RunOptions, reject_files};
@@ -13,12 +12,7 @@ use crate::plan::{PlannedFlow, PlannedUnit};
 
 /// Removes ledger records whose rejects are lost, so that their rows are loaded and rejected again. Notes tell the
 /// user.
-pub fn forget<S: LoadSteps>(
-    steps: &S,
-    runtime: &Runtime,
-    run: &mut S::Run,
-    options: &RunOptions<'_>,
-) -> Result<(), Error> {
+pub fn forget<R: DriverRun>(run: &mut R, options: &RunOptions<'_>) -> Result<(), Error> {
     let folder = run.folder.rejects();
     let mut lost = Vec::new();
     let mut notes = Vec::new();
@@ -48,10 +42,8 @@ pub fn forget<S: LoadSteps>(
         options.observer.notice(&Event::Note { text: note.clone() });
         run.plan.add_note(note);
     }
-    match lost.is_empty() {
-        true => Ok(()),
-        false => steps.forget(runtime, run, lost),
-    }
+    let lost: Vec<UnitKey> = lost.into_iter().map(|record| record.key).collect();
+    prepared::forget(run, &lost)
 }
 
 /// What becomes of the rows of a record whose rejects are lost. Rows that were written directly to a target cannot be loaded

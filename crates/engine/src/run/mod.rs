@@ -15,7 +15,7 @@
 //! ([`shares`](crate::shares)).
 //!
 //! A driver implements the steps that only it can do ([`LoadSteps`]). [`prepare`] and [`conclude`] have the order of the steps
-//! before the load and after it, and [`streams`] those of the load. [`prepared`] has the state of a run, [`kept_units`] the work
+//! before the load and after it, and [`streams`] those of the load, beside the [`watch`]. [`prepared`] has the state of a run, [`kept_units`] the work
 //! that is kept from earlier attempts, [`lost_rejects`] finds kept work that must be loaded again, [`first_rows`] reads
 //! the keys of all rows before the load if a step keeps the first of several rows (`distinct_on`), [`ledger_checks`] compares the
 //! ledger with the files and [`account`] with the destination's counts, [`publish`] makes the rows visible, [`settle`] asks
@@ -42,6 +42,7 @@ pub(crate) mod settle;
 pub(crate) mod steps;
 pub(crate) mod streams;
 pub(crate) mod unit_reports;
+mod watch;
 
 use std::time::Instant;
 
@@ -75,18 +76,12 @@ pub fn run<S: LoadSteps>(
         .and_then(|()| first_rows::find(&run, options, &mut gathering));
     let context = RunContext::new(&run, &runtime, options);
     let loaded = found.and_then(|()| match options.shares {
-        None => streams::load(
-            steps,
-            &context,
-            work_left(&context),
-            &gauges,
-            &mut gathering,
-        ),
+        None => streams::load(&context, work_left(&context), &gauges, &mut gathering),
         Some(shares) => {
             coordinate::coordinate(steps, &context, package, shares, &gauges, &mut gathering)
         }
     });
-    let loaded = loaded.and_then(|()| streams::finish_units(steps, &context, &mut gathering));
+    let loaded = loaded.and_then(|()| streams::finish_units(&context, &mut gathering));
     gathering.phases.load_s = loading.elapsed().as_secs_f64();
     context.tell_paces(S::PACED_BY, &mut gathering);
 

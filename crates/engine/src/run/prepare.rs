@@ -36,9 +36,9 @@ pub fn prepare<S: LoadSteps>(
         }
         Preparation::Run(run) => run,
     };
-    fault::reach(options.fault.as_ref(), FaultPoint::RunEntered);
+    fault::reach(options.fault.as_deref(), FaultPoint::RunEntered);
     if run.resumed {
-        lost_rejects::forget(steps, runtime, &mut run, options)?;
+        lost_rejects::forget(&mut *run, options)?;
     }
     begin(&mut *run, package, options)?;
     let streams = run.plan.facts().streams;

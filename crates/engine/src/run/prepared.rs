@@ -5,7 +5,7 @@ use std::ops::DerefMut;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use inrush_convert::RunStamp;
-use inrush_destination::PublishesInto;
+use inrush_destination::{OpenRun, PublishesInto};
 use inrush_package::Package;
 use inrush_rows::ids::{RunName, UnitKey};
 use inrush_rows::pace::Pace;
@@ -28,8 +28,8 @@ use crate::pipeline::sharing::Sharing;
 use crate::pipeline::work_items::{self, Committed, WorkItem};
 use crate::pipeline::{RunOptions, reject_files, splitting};
 use crate::plan::earlier::leave_out;
-use crate::plan::identity;
 use crate::plan::planned::{PlannedFlow, PlannedUnit, SplitPlace, UnitPlace};
+use crate::plan::{UnitIndex, identity};
 use crate::reject_replay;
 use crate::report::{FilesOf, RunFolder, reject_file_name};
 
@@ -63,6 +63,9 @@ pub struct PreparedRun<P> {
 pub trait DriverRun: DerefMut<Target = PreparedRun<Self::Plan>> {
     /// The plan.
     type Plan: RunPlan;
+
+    /// The destination's side of the run.
+    fn open(&self) -> &dyn OpenRun;
 
     /// Its number and start, for the columns that have them: the same in each of its attempts.
     fn stamp(&self) -> RunStamp;
@@ -218,6 +221,26 @@ pub fn kept_records<R: DriverRun>(run: &R, place: UnitPlace) -> Vec<KeptRecord> 
             all.filter(has_rejects).into_iter().collect()
         }
     }
+}
+
+/// Removes records from the destination, together with the records that it removes with them: their rows are loaded again.
+pub fn forget<R: DriverRun>(run: &mut R, keys: &[UnitKey]) -> Result<(), Error> {
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let gone = run.open().forget(keys)?;
+    let PreparedRun { plan, kept, .. } = &mut **run;
+    let index = UnitIndex::new(plan.flows());
+    for key in keys.iter().chain(&gone) {
+        let Some(place) = index.find(&identity::unit_of(key)) else {
+            continue;
+        };
+        let unit = &plan.flows()[place.0].units()[place.1];
+        if let Some(part) = Part::of_record(key, unit.splits().len()) {
+            kept.remove_part(place, unit, part);
+        }
+    }
+    Ok(())
 }
 
 /// All units of flows, in their order.

@@ -1,23 +1,19 @@
 //! The steps of a run that only its destination's driver can do.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use inrush_destination::{CancelRun, RunRecord, SessionSampler, UnitStream};
+use inrush_destination::RunRecord;
 use inrush_rows::ids::RunName;
 use tokio::runtime::Runtime;
-use tokio::sync::Notify;
 
 use super::account::CommittedUnits;
 use super::context::RunContext;
 use super::gathering::Gathering;
-use super::prepared::{DriverRun, KeptRecord};
+use super::prepared::DriverRun;
 use crate::driver_error::DriverError;
 use crate::error::Error;
-use crate::gauge::Gauge;
 use crate::ledger::Account;
 use crate::pipeline::results::StreamResult;
-use crate::pipeline::work_items::WorkItem;
 use crate::report::{MembersReport, PartitionReport, RunFolder, VersionsReport};
 use crate::shares::SentPlan;
 
@@ -42,51 +38,9 @@ pub trait LoadSteps: Sized + Sync {
     /// Plans and enters the run into the ledger, unless nothing is left to do.
     fn prepare(&self, runtime: &Runtime) -> Result<Preparation<Self::Run>, Error>;
 
-    /// Removes records whose rejects are lost, so that their rows are loaded again. The user gets a note about each.
-    fn forget(
-        &self,
-        runtime: &Runtime,
-        run: &mut Self::Run,
-        lost: Vec<KeptRecord>,
-    ) -> Result<(), Error>;
-
     /// Prepares the destination for the streams, after the start of the run is reported.
     fn ready(&self, _: &Runtime, _: &mut Self::Run) -> Result<(), Error> {
         Ok(())
-    }
-
-    /// The watch over the destination while the streams load, if the run needs one. It has looked once.
-    fn watch<'c>(
-        &'c self,
-        _: &RunContext<'c, Self::Run>,
-    ) -> Result<Option<Box<dyn Watch + 'c>>, Error> {
-        Ok(None)
-    }
-
-    /// Called right before the streams begin. Returns their pieces of work, in the order in which they are loaded.
-    fn before_streams(
-        &self,
-        _: &RunContext<'_, Self::Run>,
-        work: Vec<WorkItem>,
-    ) -> Result<Vec<WorkItem>, Error> {
-        Ok(work)
-    }
-
-    /// The destination's side of a stream. `number` is the stream's, counted from 1; 0 is that of the stream that finishes
-    /// units after all others have ended.
-    fn open_stream<'c>(
-        &'c self,
-        context: &RunContext<'c, Self::Run>,
-        number: usize,
-        gauge: &Arc<Gauge>,
-    ) -> Result<Box<dyn UnitStream + 'c>, Error>;
-
-    /// Asks the destination's server what the sessions of the streams do, if there is a server.
-    fn sampler(&self, context: &RunContext<'_, Self::Run>) -> Option<Box<dyn SessionSampler>>;
-
-    /// Ends the calls under way in the run, if they do not end by themselves when the run is asked to stop.
-    fn cancel_handle(&self, _: &RunContext<'_, Self::Run>) -> Option<Arc<dyn CancelRun>> {
-        None
     }
 
     /// Reads the ledger, and compares it with the files. The caller compares the ledger's units with the destination's
@@ -128,9 +82,6 @@ pub trait LoadSteps: Sized + Sync {
     /// True if the target of a flow is analyzed after the publish.
     fn analyzes(&self, context: &RunContext<'_, Self::Run>, flow: usize) -> bool;
 
-    /// Analyzes the target of a flow. The rows are committed, so an error becomes a note.
-    fn analyze(&self, context: &RunContext<'_, Self::Run>, flow: usize) -> Result<(), Error>;
-
     /// Undoes the parts of a failed run that do not undo themselves. It may add a hint to the error.
     fn undo(&self, _: &RunContext<'_, Self::Run>, error: Error) -> Error {
         error
@@ -153,12 +104,6 @@ pub trait LoadSteps: Sized + Sync {
 
     /// Releases the run's lock.
     fn close(&self, _: &Runtime, _: Self::Run) {}
-}
-
-/// A watch over the destination, on a thread of its own.
-pub trait Watch: Send {
-    /// Watches until everything is loaded, or the run is asked to stop. If it fails, the run stops.
-    fn go_on(self: Box<Self>, loaded: &Notify) -> Result<(), Error>;
 }
 
 /// The steps of a run that several processes load: one holds it, and the others join it.

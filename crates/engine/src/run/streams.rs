@@ -1,5 +1,5 @@
 //! The streams of a run, for any destination: threads that take pieces of work in their order until none is left, beside the
-//! watch over the destination.
+//! [`watch`](super::watch).
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use tokio::sync::Notify;
 
 use super::context::RunContext;
 use super::gathering::Gathering;
-use super::prepared::FlowOf;
-use super::steps::LoadSteps;
+use super::prepared::{DriverRun, FlowOf};
+use super::watch::Watching;
 use crate::error::Error;
 use crate::gauge::Gauge;
 use crate::load::{LoadRun, LoadStream};
@@ -18,25 +18,27 @@ use crate::pipeline::stream_threads::{self, Queue, StopOnPanic, worse};
 use crate::pipeline::work_items::WorkItem;
 
 /// The number of a stream that works after all others have ended.
-const AFTER_ALL: usize = 0;
+pub const AFTER_ALL: usize = 0;
 
 /// Loads pieces of work, with one stream for each gauge.
-pub fn load<S: LoadSteps>(
-    steps: &S,
-    context: &RunContext<'_, S::Run>,
-    work: Vec<WorkItem>,
+pub fn load<R: DriverRun + Sync>(
+    context: &RunContext<'_, R>,
+    mut work: Vec<WorkItem>,
     gauges: &[Arc<Gauge>],
     gathering: &mut Gathering,
 ) -> Result<(), Error> {
-    let watch = steps.watch(context)?;
-    let work = steps.before_streams(context, work)?;
+    let watch = Watching::begin(*context)?;
+    if let Some(order) = context.run.open().begin_streams()? {
+        let turn = |flow| order.iter().position(|target| *target == flow);
+        work.sort_by_key(|item| (turn(item.flow), item.unit));
+    }
     let loaded = Notify::new();
     let (ended, watched) = std::thread::scope(|scope| {
         let watching = watch.map(|watch| {
             let loaded = &loaded;
             let watching = move || {
                 let _stop_on_panic = StopOnPanic(context.stop);
-                watch.go_on(loaded)
+                watch.until_loaded(loaded)
             };
             std::thread::Builder::new()
                 .name("inrush-watch".to_owned())
@@ -44,7 +46,7 @@ pub fn load<S: LoadSteps>(
         });
         let watching = watching.transpose();
         let watching = watching.map_err(|source| Error::Threads { source })?;
-        let ended = run_streams(steps, context, work, gauges, gathering);
+        let ended = run_streams(context, work, gauges, gathering);
         loaded.notify_one();
         let watched = watching.map_or(Ok(()), |thread| {
             thread
@@ -58,9 +60,8 @@ pub fn load<S: LoadSteps>(
 
 /// Finishes units whose last split is committed, and whose process was killed before it finished them. All streams have
 /// ended.
-pub fn finish_units<S: LoadSteps>(
-    steps: &S,
-    context: &RunContext<'_, S::Run>,
+pub fn finish_units<R: DriverRun + Sync>(
+    context: &RunContext<'_, R>,
     gathering: &mut Gathering,
 ) -> Result<(), Error> {
     let unfinished = context.run.unfinished();
@@ -70,35 +71,32 @@ pub fn finish_units<S: LoadSteps>(
     let load_run = context.load_run();
     let gauge = Arc::default();
     let mut result = StreamResult::default();
-    let mut finishing = || {
-        let mut stream = steps.open_stream(context, AFTER_ALL, &gauge)?;
+    let note = |text| context.note(text);
+    let setup = context.stream_setup(AFTER_ALL, &gauge, &note);
+    let finishing = || {
+        let mut stream = context.run.open().open_stream(&setup)?;
         let target = LoadStream::new(context, &gauge, stream.as_mut());
         blocking(load_run.finish_units(&target, &unfinished, &mut result))
     };
-    let finished = match steps.cancel_handle(context) {
-        Some(cancel) => context.cancelled_by_stop(cancel, finishing)?,
-        None => finishing(),
-    };
+    let finished = context.cancelled_by_stop(finishing)?;
     gathering.loaded.add_all(result.loaded);
     gathering.rejected(result.rejects);
     finished
 }
 
 /// Runs a stream for each gauge to its end, each on a thread of its own.
-fn run_streams<S: LoadSteps>(
-    steps: &S,
-    context: &RunContext<'_, S::Run>,
+fn run_streams<R: DriverRun + Sync>(
+    context: &RunContext<'_, R>,
     work: Vec<WorkItem>,
     gauges: &[Arc<Gauge>],
     gathering: &mut Gathering,
 ) -> Result<(), Error> {
     let streams = Streams {
-        steps,
         context,
         load_run: context.load_run(),
         queue: Queue::new(work.into()),
     };
-    let subjects = context.subjects(gauges, steps.sampler(context));
+    let subjects = context.subjects(gauges);
     let ended = stream_threads::run(
         context.runtime,
         context.stop,
@@ -113,14 +111,13 @@ fn run_streams<S: LoadSteps>(
 }
 
 /// What all streams share.
-struct Streams<'a, S: LoadSteps> {
-    steps: &'a S,
-    context: &'a RunContext<'a, S::Run>,
-    load_run: LoadRun<'a, FlowOf<S::Run>>,
+struct Streams<'a, R: DriverRun> {
+    context: &'a RunContext<'a, R>,
+    load_run: LoadRun<'a, FlowOf<R>>,
     queue: Queue<WorkItem>,
 }
 
-impl<S: LoadSteps> Streams<'_, S> {
+impl<R: DriverRun + Sync> Streams<'_, R> {
     /// Loads pieces of work until none is left. The stream connects only if there is one for it.
     fn run_one(
         &self,
@@ -131,8 +128,11 @@ impl<S: LoadSteps> Streams<'_, S> {
         let Some(first) = self.queue.next() else {
             return Ok(());
         };
-        let mut connection = self.steps.open_stream(self.context, number, gauge)?;
-        let target = LoadStream::new(self.context, gauge, connection.as_mut());
+        let context = self.context;
+        let note = |text| context.note(text);
+        let setup = context.stream_setup(number, gauge, &note);
+        let mut connection = context.run.open().open_stream(&setup)?;
+        let target = LoadStream::new(context, gauge, connection.as_mut());
         target.note_session();
         let Streams {
             load_run, queue, ..

@@ -50,7 +50,7 @@ pub fn coordinate<S: LoadSteps>(
     SentPlan::of(&run.plan, record, package, targets, shares).write(&run.folder)?;
     tell(context, missing.len(), asked.silence_max);
     if !own.is_empty() {
-        streams::load(steps, context, own, gauges, gathering)?;
+        streams::load(context, own, gauges, gathering)?;
     }
     let waiting = Waiting::new(missing, asked.silence_max, Instant::now());
     wait_for_results(context, &files, waiting, gathering)?;

@@ -62,7 +62,7 @@ pub fn load_share<S: LoadSteps>(
     let _showing = ShowsLife::begin(&runtime, held.path());
     let folder = RunFolder::join(folder_path, share)?;
     let mut run = joins.join(&runtime, &sent, folder)?;
-    fault::reach(options.fault.as_ref(), FaultPoint::RunEntered);
+    fault::reach(options.fault.as_deref(), FaultPoint::RunEntered);
     let units: BTreeSet<UnitPlace> = items.iter().map(WorkItem::unit_place).collect();
     let units_kept = units.iter().filter(|unit| is_kept(&run, **unit)).count();
     let mut account = Account::default();
@@ -77,7 +77,7 @@ pub fn load_share<S: LoadSteps>(
     if !work.is_empty() {
         let gauges = stream_threads::gauges(streams);
         let context = RunContext::new(&run, &runtime, options);
-        streams::load(steps, &context, work, &gauges, &mut gathering)?;
+        streams::load(&context, work, &gauges, &mut gathering)?;
         context.tell_paces(S::PACED_BY, &mut gathering);
     }
     for piece in &gathering.loaded {

@@ -12,8 +12,8 @@ use arrow_array::{Int32Array, RecordBatch};
 use inrush_destination::{
     Abilities, Ability, Address, CancelRun, ColumnForm, Destination, Error, Layout, LoadMethod,
     NewRun, OpenRun, PastRun, PublishStep, Published, PublishesInto, ResolvedType, Result,
-    RunLedger, RunRecord, SplitFacts, StagedSums, TargetFacts, TargetName, TargetPlan, UndoRequest,
-    UndoneRun, UnitPart, UnitRecord, UnitStream, Written,
+    RunLedger, RunRecord, SplitFacts, StagedSums, StreamSetup, TargetFacts, TargetName, TargetPlan,
+    UndoRequest, UndoneRun, UnitPart, UnitRecord, UnitStream, Written,
 };
 use inrush_rows::ids::{RunKey, UnitKey};
 
@@ -218,8 +218,8 @@ impl OpenRun for LaidOutRun {
         self.inner.forget(keys)
     }
 
-    fn open_stream(&self) -> Result<Box<dyn UnitStream + '_>> {
-        let inner = self.inner.open_stream()?;
+    fn open_stream<'r>(&'r self, stream: &StreamSetup<'r>) -> Result<Box<dyn UnitStream + 'r>> {
+        let inner = self.inner.open_stream(stream)?;
         let scene = &*self.scene;
         Ok(Box::new(LaidOutStream {
             inner,

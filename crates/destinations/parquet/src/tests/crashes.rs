@@ -15,7 +15,7 @@ fn a_stopped_run_keeps_its_units() {
     assert_eq!(run.staged_rows().unwrap(), [6]);
     {
         // A unit that is open when the process ends.
-        let mut stream = run.open_stream().unwrap();
+        let mut stream = run.open_stream(&StreamSetup::alone()).unwrap();
         stream
             .begin(
                 &UnitPart::whole(0, &UnitKey::new("unfinished")),
@@ -62,7 +62,7 @@ fn a_stopped_run_keeps_its_units() {
         ["numbers 1"].map(UnitKey::new)
     );
     assert_eq!(run.staged_rows().unwrap(), [3]);
-    let mut stream = run.open_stream().unwrap();
+    let mut stream = run.open_stream(&StreamSetup::alone()).unwrap();
     stream
         .begin(
             &UnitPart::whole(0, &UnitKey::new("numbers 1")),
@@ -264,7 +264,7 @@ fn an_interrupted_run_ends_soon() {
         .begin(&new_run("k", None), std::slice::from_ref(&plan))
         .unwrap();
     fill(run.as_ref(), 0, &plan, &[numbers(0..3)]);
-    let mut stream = run.open_stream().unwrap();
+    let mut stream = run.open_stream(&StreamSetup::alone()).unwrap();
     stream
         .begin(&UnitPart::whole(0, &UnitKey::new("x")), LoadMethod::Quick)
         .unwrap();

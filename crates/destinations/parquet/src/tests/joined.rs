@@ -18,7 +18,7 @@ fn joined(lake: &dyn Destination, record: &RunRecord) -> Result<Box<dyn OpenRun>
 /// Commits numbers as the unit with this number.
 fn commit(run: &dyn OpenRun, number: usize, batch: &RecordBatch) -> Result<u64, Error> {
     let plan = created(Lake::new().open().as_ref());
-    let mut stream = run.open_stream()?;
+    let mut stream = run.open_stream(&StreamSetup::alone())?;
     let record = unit(&plan, number, batch.num_rows() as u64);
     stream.begin(&UnitPart::whole(0, &record.key), LoadMethod::Quick)?;
     stream.write(batch, u64::MAX)?;
@@ -64,7 +64,7 @@ fn a_process_that_joined_leaves_the_work_of_others_alone() {
     let lake = Lake::new();
     let held = lake.open();
     let run = begun(held.as_ref(), None);
-    let mut stream = run.open_stream().unwrap();
+    let mut stream = run.open_stream(&StreamSetup::alone()).unwrap();
     let plan = created(held.as_ref());
     let record = unit(&plan, 0, 3);
     stream
@@ -90,7 +90,7 @@ fn nothing_is_committed_once_the_run_takes_no_more() {
     let own = joined(other.as_ref(), &record).unwrap();
     let plan = created(held.as_ref());
     // One unit is begun before, and committed after.
-    let mut stream = own.open_stream().unwrap();
+    let mut stream = own.open_stream(&StreamSetup::alone()).unwrap();
     let late = unit(&plan, 7, 3);
     stream
         .begin(&UnitPart::whole(0, &late.key), LoadMethod::Quick)

@@ -21,7 +21,7 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Schema};
 use inrush_destination::{
     Address, ColumnPlan, Destination, Error, LoadMethod, NewRun, OpenRun, PastRun, PublishStep,
-    ReplacedRows, RunRecord, RunState, TargetPlan, UnitPart, UnitRecord, WriteMode,
+    ReplacedRows, RunRecord, RunState, StreamSetup, TargetPlan, UnitPart, UnitRecord, WriteMode,
 };
 use inrush_rows::column_type::interval_fields;
 use inrush_rows::ids::{RunId, RunKey, RunName, UnitKey};
@@ -214,7 +214,7 @@ fn units(destination: &dyn Destination, run: &RunRecord) -> Vec<UnitRecord> {
 }
 
 fn fill(run: &dyn OpenRun, target: usize, plan: &TargetPlan, batches: &[RecordBatch]) {
-    let mut stream = run.open_stream().unwrap();
+    let mut stream = run.open_stream(&StreamSetup::alone()).unwrap();
     for (number, batch) in batches.iter().enumerate() {
         let record = unit(plan, number, batch.num_rows() as u64);
         stream

@@ -155,7 +155,7 @@ fn values_that_cannot_be_folders_come_back() {
     let run = destination
         .begin(&new_run("p", None), std::slice::from_ref(&plan))
         .unwrap();
-    let mut stream = run.open_stream().unwrap();
+    let mut stream = run.open_stream(&StreamSetup::alone()).unwrap();
     let record = unit(&plan, 0, 2);
     stream
         .begin(&UnitPart::whole(0, &record.key), LoadMethod::Quick)
@@ -204,7 +204,7 @@ fn very_many_partitions_keep_all_rows() {
     let run = destination
         .begin(&new_run("p", None), std::slice::from_ref(&plan))
         .unwrap();
-    let mut stream = run.open_stream().unwrap();
+    let mut stream = run.open_stream(&StreamSetup::alone()).unwrap();
     let record = unit(&plan, 0, 4 * rows as u64);
     stream
         .begin(&UnitPart::whole(0, &record.key), LoadMethod::Quick)

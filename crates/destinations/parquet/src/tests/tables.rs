@@ -277,7 +277,7 @@ fn files_end_at_their_largest_size_and_are_all_read() {
     let run = destination
         .begin(&new_run("k", None), std::slice::from_ref(&plan))
         .unwrap();
-    let mut stream = run.open_stream().unwrap();
+    let mut stream = run.open_stream(&StreamSetup::alone()).unwrap();
     let record = unit(&plan, 0, 60_000);
     stream
         .begin(&UnitPart::whole(0, &record.key), LoadMethod::Quick)

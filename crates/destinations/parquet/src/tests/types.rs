@@ -202,7 +202,7 @@ fn json_that_its_readers_refuse_comes_back() {
     let run = destination
         .begin(&new_run("documents", None), std::slice::from_ref(&plan))
         .unwrap();
-    let mut stream = run.open_stream().unwrap();
+    let mut stream = run.open_stream(&StreamSetup::alone()).unwrap();
     stream
         .begin(
             &UnitPart::whole(0, &UnitKey::new("documents 0")),
@@ -270,7 +270,7 @@ fn values_without_a_counterpart_come_back() {
     let run = destination
         .begin(&new_run("misfits", None), std::slice::from_ref(&plan))
         .unwrap();
-    let mut stream = run.open_stream().unwrap();
+    let mut stream = run.open_stream(&StreamSetup::alone()).unwrap();
     stream
         .begin(
             &UnitPart::whole(0, &UnitKey::new("misfits 0")),

@@ -1,7 +1,5 @@
 //! After the last unit: compares the ledger with files and server, then switches.
 
-use std::time::Duration;
-
 use inrush_engine::driver_error::DriverError;
 use inrush_engine::error::Error;
 use inrush_engine::event::Event;
@@ -15,18 +13,15 @@ use inrush_engine::report::PartitionReport;
 use super::careful::{Need, RefusedStaged, SwitchRows};
 use super::context::{Context, INTERRUPT_TIMEOUT};
 use super::ledger_units::LedgerUnits;
+use super::prepared::PostgresRun;
 use super::reload::load_in_file_order;
+use super::was_switched::{SETTLE_TIMEOUT, was_switched};
 use super::{count_again, one_transaction};
 use crate::ledger::{LedgerError, UnitRow};
 use crate::plan::FlowPlan;
 use crate::switch::{self, LoadedUnit, SwitchError, SwitchTask, TargetTask};
 use crate::transaction::Transaction;
 use crate::{PostgresError, Session};
-
-/// The longest wait for a lock on the run's row.
-const SETTLE_PATIENCE: Duration = Duration::from_secs(5);
-/// The longest wait for the answer, including the wait for old backends to end.
-const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The work of the switch.
 pub struct SwitchWork {
@@ -37,8 +32,7 @@ pub struct SwitchWork {
 
 impl SwitchWork {
     /// Determines the tasks of the switch. The units have been compared with the server's counts.
-    pub async fn of(context: &Context<'_>, committed: &LedgerUnits) -> Result<SwitchWork, Error> {
-        let run = context.run;
+    pub async fn of(run: &PostgresRun, committed: &LedgerUnits) -> Result<SwitchWork, Error> {
         let mut targets = Vec::new();
         for (flow_index, flow) in run.plan.flows.iter().enumerate() {
             let mut loaded = Vec::new();
@@ -198,7 +192,7 @@ pub fn in_file_order(
         let records = run.ledger.units(control, run.fence.run_id).await?;
         Ok(Some((need, records)))
     };
-    let Some((need, records)) = context.wait(preparing)? else {
+    let Some((need, records)) = context.run.wait(preparing)? else {
         return Err(SwitchError::from(refusal).into());
     };
     for (unit_index, unit) in flow.units.iter().enumerate() {
@@ -254,7 +248,7 @@ async fn interrupted_in_time(
     let (is_switched, reason) = match undone {
         Ok(Ok(is_switched)) => (Some(is_switched), None),
         Ok(Err(error)) => {
-            let asked = tokio::time::timeout(INTERRUPT_TIMEOUT, was_switched(context)).await;
+            let asked = tokio::time::timeout(INTERRUPT_TIMEOUT, was_switched(context.run)).await;
             (asked.ok().and_then(Result::ok), Some(error.to_string()))
         }
         Err(_) => (None, None),
@@ -274,7 +268,7 @@ async fn interrupted_in_time(
 /// Rolls the switch's transaction back, unless its COMMIT was already sent. The ledger shows which was the case.
 async fn interrupted(context: &Context<'_>, control: &Session) -> Result<bool, LedgerError> {
     // A statement that copies rows may need minutes to end.
-    control.cancel(context.address).await?;
+    control.cancel(&context.run.address).await?;
     control.execute("ROLLBACK", "undoing the switch").await?;
     let ledger = &context.run.ledger;
     ledger.is_switched(control, context.run.fence.run_id).await
@@ -290,7 +284,7 @@ async fn switched_nevertheless(
         return Err(error);
     }
     let in_time = async || {
-        let asking = tokio::time::timeout(SETTLE_TIMEOUT, was_switched(context));
+        let asking = tokio::time::timeout(SETTLE_TIMEOUT, was_switched(context.run));
         asking.await.ok().and_then(Result::ok).ok_or(())
     };
     match settle(context.stop, in_time).await {
@@ -300,27 +294,4 @@ async fn switched_nevertheless(
             reason: error.to_string(),
         }),
     }
-}
-
-/// Reads the ledger over a new connection. The backend of the lost connection may still be committing, or hold the
-/// run's row without noticing the lost connection: it gets some time, and is then ended.
-async fn was_switched(context: &Context<'_>) -> Result<bool, LedgerError> {
-    let session = Session::open(context.address, "inrush settle").await?;
-    let switched = ask_ledger(context, &session).await;
-    session.close().await;
-    switched
-}
-
-async fn ask_ledger(context: &Context<'_>, session: &Session) -> Result<bool, LedgerError> {
-    let run = context.run;
-    let patience = format!("SET lock_timeout = {}", SETTLE_PATIENCE.as_millis());
-    session
-        .execute(&patience, "asking what became of the switch")
-        .await?;
-    let first = run.ledger.is_switched(session, run.fence.run_id).await;
-    if let Ok(switched) = first {
-        return Ok(switched);
-    }
-    run.ledger.end_backends(session, &run.record.name).await?;
-    run.ledger.is_switched(session, run.fence.run_id).await
 }

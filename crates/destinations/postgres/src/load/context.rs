@@ -1,63 +1,62 @@
-//! The context that all parts of a run into PostgreSQL share: the engine's, with the server's address.
+//! Waiting for the server in a run that may be asked to stop.
 
-use std::ops::Deref;
 use std::time::Duration;
 
 use inrush_engine::error::Error;
 use inrush_engine::native::run::RunContext;
 
 use super::prepared::PostgresRun;
-use crate::DatabaseAddress;
+use crate::load_error::LoadError;
 
 /// The longest time that an interrupted statement may take to be undone.
 pub const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A running load.
-#[derive(Clone, Copy)]
-pub struct Context<'a> {
-    /// The part that is the same for all destinations.
-    pub shared: RunContext<'a, PostgresRun>,
-    /// The address of the server.
-    pub address: &'a DatabaseAddress,
-}
+/// A running load, with the parts of the engine that it uses.
+pub type Context<'a> = RunContext<'a, PostgresRun>;
 
-impl<'a> Deref for Context<'a> {
-    type Target = RunContext<'a, PostgresRun>;
-
-    fn deref(&self) -> &RunContext<'a, PostgresRun> {
-        &self.shared
-    }
-}
-
-impl Context<'_> {
-    /// Waits for work on the control session, as [`unless_stopped`](Context::unless_stopped) does it.
-    pub fn wait<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-        self.runtime.block_on(self.unless_stopped(work))
-    }
-
-    /// Runs work on the control session. If the run is asked to stop meanwhile, the running statement is cancelled and
+impl PostgresRun {
+    /// Waits for work on the control session. If the run is asked to stop meanwhile, the running statement is cancelled and
     /// undone.
-    pub async fn unless_stopped<T>(
+    pub fn wait<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        let done = self.unless_stopped(work);
+        done.unwrap_or(Err(Error::Interrupted))
+    }
+
+    /// The same for a call of the contract.
+    pub fn answer<T, E: Into<LoadError>>(
         &self,
-        work: impl Future<Output = Result<T, Error>>,
-    ) -> Result<T, Error> {
-        match self.stop.unless_asked(work).await {
-            Some(done) => done,
-            None => {
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, LoadError> {
+        let done = self.unless_stopped(work).ok_or(Error::Interrupted)?;
+        done.map_err(Into::into)
+    }
+
+    /// Waits for work on another session, until the run is asked to stop.
+    pub fn ask<T, E: Into<LoadError>>(
+        &self,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, LoadError> {
+        let done = self.runtime.block_on(self.stop.unless_asked(work));
+        done.ok_or(Error::Interrupted)?.map_err(Into::into)
+    }
+
+    fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        self.runtime.block_on(async {
+            let done = self.stop.unless_asked(work).await;
+            if done.is_none() {
                 self.undo_in_time().await;
-                Err(Error::Interrupted)
             }
-        }
+            done
+        })
     }
 
     /// Cancels the statement of the control session, if the server answers in time. If it does not, the end of the
     /// connection undoes the statement.
     pub async fn undo_in_time(&self) {
-        let control = &self.run.control;
         let undone = async {
             // A statement may need minutes to end. If it cannot be cancelled, ROLLBACK waits for it.
-            let _ = control.cancel(self.address).await;
-            control
+            let _ = self.control.cancel(&self.address).await;
+            self.control
                 .execute("ROLLBACK", "undoing what was stopped")
                 .await
         };

@@ -78,7 +78,7 @@ impl<'a> Copying<'a> {
 
     /// Sends the rows of a batch.
     pub async fn send(&mut self, batch: &RecordBatch) -> Result<(), LoadError> {
-        let encoding = self.session.gauge.enter(Phase::Encode);
+        let encoding = self.session.meter.enter(Phase::Encode);
         self.encoder.encode(batch, &mut self.block)?;
         drop(encoding);
         self.appended(batch.num_rows() as u64).await
@@ -105,7 +105,7 @@ impl<'a> Copying<'a> {
     /// Ends the COPY, runs a statement, and sends further rows by another COPY.
     pub async fn interrupt(&mut self, statement: &str) -> Result<(), LoadError> {
         self.end_one().await?;
-        let _waiting = self.session.gauge.enter(Phase::ServerWait);
+        let _waiting = self.session.meter.enter(Phase::ServerWait);
         self.session.execute(statement, &self.doing).await?;
         let (writer, block) = open(
             &self.session,
@@ -145,7 +145,7 @@ impl<'a> Copying<'a> {
             let counted = end(writer, &self.encoder, block).await?;
             self.counted += counted;
             if let Some(keys) = &mut self.keys {
-                let _waiting = self.session.gauge.enter(Phase::ServerWait);
+                let _waiting = self.session.meter.enter(Phase::ServerWait);
                 let told = fast_copy::last_load(&self.session).await?;
                 if told.rows != counted {
                     let error = Error::Verification {

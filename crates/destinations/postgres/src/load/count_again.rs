@@ -79,7 +79,7 @@ async fn look(
     next: &AtomicUsize,
 ) -> Result<(), Error> {
     let name = format!("inrush {} check {number}", context.run.record.name);
-    let session = Session::open(context.address, &name).await?;
+    let session = Session::open(&context.run.address, &name).await?;
     while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
         check(context, &session, unit).await?;
     }

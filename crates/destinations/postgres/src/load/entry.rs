@@ -9,12 +9,14 @@ use inrush_engine::error::Error;
 use inrush_engine::native::run::{KeptUnits, PreparedRun, RunFolder, holder};
 use inrush_engine::pipeline::RunOptions;
 use inrush_rows::ids::{FileKey, RunId, RunName, UnitKey};
+use tokio::runtime::Handle;
 
 use super::kept_units_builder::KeptUnitsBuilder;
 use super::member_numbers::MemberSession;
 use super::prepared::PostgresRun;
 use super::stored_ways::StoredWays;
 use crate::ledger::{Fence, Ledger, Replaced, StoredRun, UnitRow, mark};
+use crate::load_error::LoadError;
 use crate::plan::begin_steps::{self, PrepareStep};
 use crate::plan::{Earlier, FlowPlan, Keepable, Plan};
 use crate::quote::qualified;
@@ -77,7 +79,7 @@ impl<'a> Entry<'a> {
         Ok(())
     }
 
-    /// The run, once all steps are done.
+    /// The run, once all steps are done. Called on a thread of the runtime.
     pub fn finish(self, address: &DatabaseAddress) -> Result<PostgresRun, Error> {
         let Entry {
             options,
@@ -109,6 +111,10 @@ impl<'a> Entry<'a> {
             ledger,
             members,
             control,
+            address: address.clone(),
+            runtime: Handle::current(),
+            stop: options.stop.clone(),
+            fault: options.fault.clone(),
             units_kept,
         })
     }
@@ -233,7 +239,7 @@ pub async fn drop_units(
     run_id: RunId,
     units: &[UnitRow],
     lock_timeout_ms: u32,
-) -> Result<(), Error> {
+) -> Result<(), LoadError> {
     if units.is_empty() {
         return Ok(());
     }

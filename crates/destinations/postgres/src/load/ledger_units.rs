@@ -54,7 +54,10 @@ impl LedgerUnits {
                      units kept from earlier attempts"
                         .to_owned(),
                 );
-                let kept = run.units_kept.values().cloned().collect();
+                let row = |(place, _): (UnitPlace, &KeptUnit)| {
+                    run.units_kept.get(&run.unit(place).1.key).cloned()
+                };
+                let kept = run.kept.iter().filter_map(row).collect();
                 let of_unit = |(place, unit): (UnitPlace, &KeptUnit)| {
                     (run.unit(place).1.key.clone(), unit.account)
                 };

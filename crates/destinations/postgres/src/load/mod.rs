@@ -1,8 +1,8 @@
 //! The steps of a run into a PostgreSQL server, in the engine's order.
 //!
-//! [`prepare`] connects, plans and enters the run into the ledger; the engine's loader takes pieces of work through a
-//! [`stream`], which has a session, in transactions of [`piece`], whose rows are sent by [`rows`]; [`sampler`] asks the
-//! server what its sessions do meanwhile; [`conclude`] compares ledger, files and server, and switches; [`analyze`]
+//! [`prepare`] connects, plans and enters the run into the ledger; [`open_run`] is that run, as the contract sees it; the
+//! engine's loader takes pieces of work through a [`stream`], which has a session, in transactions of [`piece`], whose rows
+//! are sent by [`rows`]; [`sampler`] asks the server what its sessions do meanwhile; [`conclude`] compares ledger, files and server, and switches; [`analyze`]
 //! updates the statistics of a target.
 
 mod analyze;
@@ -19,6 +19,7 @@ mod ledger_coverage;
 mod ledger_units;
 mod member_numbers;
 mod one_transaction;
+mod open_run;
 mod performer;
 mod piece;
 pub mod prepare;
@@ -33,17 +34,12 @@ mod stored_ways;
 mod stream;
 mod unit_reject_files;
 mod verifying;
+mod was_switched;
 
-use std::sync::Arc;
-
-use inrush_destination::{SessionSampler, UnitStream};
 use inrush_engine::error::Error;
-use inrush_engine::native::load::Gauge;
 use inrush_engine::native::plan::ContentChecks;
-use inrush_engine::native::run::work_items::WorkItem;
 use inrush_engine::native::run::{
-    self, Gathering, KeptRecord, LoadSteps, Preparation, PublishEnd, RunContext, StreamResult,
-    Watch, runtime,
+    self, Gathering, LoadSteps, Preparation, PublishEnd, RunContext, StreamResult, runtime,
 };
 use inrush_engine::pipeline::{Failure, RunOptions, Success};
 use inrush_package::Package;
@@ -51,13 +47,8 @@ use tokio::runtime::Runtime;
 
 use self::careful::SwitchRows;
 use self::conclude::{SwitchRefusal, SwitchWork};
-use self::context::Context;
 use self::ledger_units::LedgerUnits;
 use self::prepared::PostgresRun;
-use self::replication_lag::Replicas;
-use self::sampler::ServerSampler;
-use self::stream::SessionStream;
-use super::plan::additions::Additions;
 use super::plan::routing::KeyScans;
 use super::plan::{self, Plan};
 use super::{DatabaseAddress, Session};
@@ -103,13 +94,6 @@ struct PostgresSteps<'a> {
 }
 
 impl PostgresSteps<'_> {
-    fn context<'c>(&'c self, shared: &RunContext<'c, PostgresRun>) -> Context<'c> {
-        Context {
-            shared: *shared,
-            address: self.address,
-        }
-    }
-
     /// Waits for a server until the run is asked to stop.
     fn unless_stopped<T>(
         &self,
@@ -138,69 +122,14 @@ impl LoadSteps for PostgresSteps<'_> {
         self.unless_stopped(runtime, preparing)
     }
 
-    fn forget(
-        &self,
-        runtime: &Runtime,
-        run: &mut PostgresRun,
-        lost: Vec<KeptRecord>,
-    ) -> Result<(), Error> {
-        self.unless_stopped(runtime, prepare::forget(run, &lost))
-    }
-
     fn ready(&self, runtime: &Runtime, run: &mut PostgresRun) -> Result<(), Error> {
         self.unless_stopped(runtime, prepare::ready(run))
     }
 
-    fn watch<'c>(
-        &'c self,
-        context: &RunContext<'c, PostgresRun>,
-    ) -> Result<Option<Box<dyn Watch + 'c>>, Error> {
-        let context = self.context(context);
-        let watching = self.unless_stopped(context.runtime, Replicas::watch(context))?;
-        Ok(watching.map(|replicas| Box::new(replicas) as Box<dyn Watch>))
-    }
-
-    fn before_streams(
-        &self,
-        context: &RunContext<'_, PostgresRun>,
-        work: Vec<WorkItem>,
-    ) -> Result<Vec<WorkItem>, Error> {
-        if !context.run.plan.is_one_transaction() {
-            return Ok(work);
-        }
-        let beginning = one_transaction::begin(context.run, work);
-        self.unless_stopped(context.runtime, beginning)
-    }
-
-    fn open_stream<'c>(
-        &'c self,
-        context: &RunContext<'c, PostgresRun>,
-        number: usize,
-        gauge: &Arc<Gauge>,
-    ) -> Result<Box<dyn UnitStream + 'c>, Error> {
-        let context = self.context(context);
-        let stream = match context.run.plan.is_one_transaction() {
-            true => {
-                let pace = &context.run.pace;
-                SessionStream::of_control(context, pace, gauge, Additions::NONE)
-            }
-            false => SessionStream::connect(context, number, gauge)?,
-        };
-        Ok(Box::new(stream))
-    }
-
-    fn sampler(&self, context: &RunContext<'_, PostgresRun>) -> Option<Box<dyn SessionSampler>> {
-        let version = context.run.plan.server.version_number;
-        let name = &context.run.name;
-        let sampler = ServerSampler::new(context.runtime, self.address, name, version);
-        Some(Box::new(sampler))
-    }
-
     fn committed(&self, context: &RunContext<'_, PostgresRun>) -> Result<LedgerUnits, Error> {
-        let context = self.context(context);
-        one_transaction::leave_open(context.run);
-        let reading = conclude::committed(&context);
-        context.wait(reading)
+        let run = context.run;
+        one_transaction::leave_open(run);
+        run.wait(conclude::committed(context))
     }
 
     fn tasks(
@@ -208,13 +137,11 @@ impl LoadSteps for PostgresSteps<'_> {
         context: &RunContext<'_, PostgresRun>,
         committed: &LedgerUnits,
     ) -> Result<SwitchWork, Error> {
-        let context = self.context(context);
-        let working_out = SwitchWork::of(&context, committed);
-        context.wait(working_out)
+        context.run.wait(SwitchWork::of(context.run, committed))
     }
 
     fn attempts<'c>(&'c self, context: &RunContext<'c, PostgresRun>) -> SwitchRows<'c> {
-        SwitchRows::new(self.context(context))
+        SwitchRows::new(*context)
     }
 
     fn publish(
@@ -224,7 +151,7 @@ impl LoadSteps for PostgresSteps<'_> {
         attempts: &mut SwitchRows<'_>,
         gathering: &mut Gathering,
     ) -> Result<PublishEnd<SwitchRefusal>, Error> {
-        conclude::publish(&self.context(context), tasks, attempts, gathering)
+        conclude::publish(context, tasks, attempts, gathering)
     }
 
     /// The ledger has what is loaded.
@@ -238,7 +165,7 @@ impl LoadSteps for PostgresSteps<'_> {
         result: &mut StreamResult,
     ) -> Result<(), Error> {
         let refused = attempts.refused();
-        conclude::in_file_order(&self.context(context), flow, refusal, refused, result)
+        conclude::in_file_order(context, flow, refusal, refused, result)
     }
 
     /// Unless the package says that it does not. A target whose rows came with their statistics is not analyzed again.
@@ -247,20 +174,14 @@ impl LoadSteps for PostgresSteps<'_> {
         plan::statistics::of_target(plan, &plan.flows[flow]).is_some()
     }
 
-    fn analyze(&self, context: &RunContext<'_, PostgresRun>, flow: usize) -> Result<(), Error> {
-        let context = self.context(context);
-        let analyzing = analyze::of_target(&context, flow);
-        context.wait(analyzing)
-    }
-
     fn undo(&self, context: &RunContext<'_, PostgresRun>, error: Error) -> Error {
         if !context.run.plan.is_one_transaction() {
             return error;
         }
         // For a failed run, only the ledger's rows are committed.
-        let context = self.context(context);
-        one_transaction::roll_back(context.run);
-        context.runtime.block_on(context.undo_in_time());
+        let run = context.run;
+        one_transaction::roll_back(run);
+        run.runtime.block_on(run.undo_in_time());
         one_transaction::told(error)
     }
 
@@ -271,8 +192,7 @@ impl LoadSteps for PostgresSteps<'_> {
         gathering: &mut Gathering,
         error: Option<&Error>,
     ) -> LedgerUnits {
-        let context = self.context(context);
-        let reading = LedgerUnits::at_end(&context, verified, gathering, error);
+        let reading = LedgerUnits::at_end(context, verified, gathering, error);
         context.runtime.block_on(reading)
     }
 

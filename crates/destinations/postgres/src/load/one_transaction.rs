@@ -8,9 +8,9 @@ use std::sync::{MutexGuard, PoisonError};
 
 use inrush_engine::driver_error::{DriverError, Retry};
 use inrush_engine::error::Error;
-use inrush_engine::native::run::work_items::WorkItem;
 
 use super::prepared::PostgresRun;
+use crate::load_error::LoadError;
 use crate::plan::Plan;
 use crate::plan::begin_steps::{self, AllFlowsStep};
 use crate::switch::{SwitchError, deferred, order};
@@ -30,9 +30,9 @@ pub const PART: [&str; 3] = [
     "ROLLBACK TO SAVEPOINT inrush_flow",
 ];
 
-/// Begins the transaction, and puts the work into the order in which its tables refer to each other. The switch commits the
+/// Begins the transaction. Returns the flows in the order in which their tables refer to each other. The switch commits the
 /// transaction, unless the run fails before ([`roll_back`]).
-pub async fn begin(run: &PostgresRun, mut work: Vec<WorkItem>) -> Result<Vec<WorkItem>, Error> {
+pub async fn begin(run: &PostgresRun) -> Result<Vec<usize>, LoadError> {
     let session = &run.control;
     let mut transaction = None;
     for step in begin_steps::ALL_FLOWS {
@@ -45,10 +45,8 @@ pub async fn begin(run: &PostgresRun, mut work: Vec<WorkItem>) -> Result<Vec<Wor
         }
     }
     let order = flows_in_order(&run.plan, session).await?;
-    let turn = |flow| order.iter().position(|one| *one == flow);
-    work.sort_by_key(|item| (turn(item.flow), item.unit));
     *of_all_flows(run) = transaction;
-    Ok(work)
+    Ok(order)
 }
 
 /// All rows are loaded: the transaction stays open for the switch.

@@ -87,7 +87,7 @@ impl<'a> Performer<'a> {
     pub async fn perform(&mut self, step: &Step<'_>) -> Result<(), LoadError> {
         let Performer { run, unit, .. } = *self;
         let session = &self.session.clone();
-        let _waiting = session.gauge.enter(Phase::ServerWait);
+        let _waiting = session.meter.enter(Phase::ServerWait);
         match step {
             Step::Begin => {
                 self.transaction = Some(Transaction::begin(session, &self.doing).await?);

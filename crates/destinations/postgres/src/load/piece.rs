@@ -7,9 +7,9 @@ use inrush_engine::fault::{self, FaultPoint};
 use inrush_engine::native::plan::UnitPlace;
 use inrush_verdict::Phase;
 
-use super::context::Context;
 use super::performer::Performer;
-use super::rows::CopyRows;
+use super::prepared::PostgresRun;
+use super::rows::{CopyRows, Note};
 use crate::ledger::LedgerError;
 use crate::load_error::LoadError;
 use crate::plan::additions::Additions;
@@ -30,25 +30,26 @@ pub struct Piece<'a> {
 impl<'a> Piece<'a> {
     /// No step is done yet. `splits` is the number of splits that it loads.
     pub fn new(
-        context: Context<'a>,
+        run: &'a PostgresRun,
+        note: Note<'a>,
         session: &Session,
         additions: &'a Additions,
         place: UnitPlace,
         method: LoadMethod,
         splits: usize,
     ) -> Piece<'a> {
-        let (flow, unit) = context.run.unit(place);
+        let (flow, unit) = run.unit(place);
         let doing = format!("loading {}", flow.target());
         let is_careful = method == LoadMethod::Careful;
         if is_careful {
-            context.run.stored_ways.loaded_again(place);
+            run.stored_ways.loaded_again(place);
         }
-        let table = CopyRows::new(context, session.clone(), (flow, unit), method, additions);
+        let table = CopyRows::new(run, note, session.clone(), (flow, unit), method, additions);
         Piece {
             place,
             steps: steps(&table, splits).into(),
             table,
-            performer: Performer::new(context.run, session, place, is_careful, doing),
+            performer: Performer::new(run, session, place, is_careful, doing),
             records: Vec::new(),
         }
     }
@@ -74,7 +75,7 @@ impl<'a> Piece<'a> {
     /// Begins the rows of a split. `name` is that of its input.
     pub async fn begin_split(&mut self, name: &str) -> Result<(), LoadError> {
         if self.steps.pop_front_if(|step| is_copy(step)).is_some() {
-            let ways = &self.table.context.run.stored_ways;
+            let ways = &self.table.run.stored_ways;
             ways.begin(self.place, &self.table.flow.server_copy);
         }
         self.table.begin_split(name).await
@@ -114,17 +115,16 @@ impl<'a> Piece<'a> {
             performer,
             ..
         } = self;
-        let context = table.context;
         match step {
             Step::ExpectKeys => table.expect_keys().await?,
             Step::OpenServerCopy => table.open_server_copy(*place).await?,
             Step::TakeCounts => table.take_counts(performer).await?,
             Step::RecordSplits(_) => {
                 let records = std::mem::take(&mut self.records);
-                record(&context, &table.session, records).await?;
+                record(table.run, &table.session, records).await?;
             }
             Step::Commit => {
-                if fault::wished(context.fault, FaultPoint::UnitCommitSent) {
+                if fault::wished(table.run.fault.as_deref(), FaultPoint::UnitCommitSent) {
                     let die = || fault::die(FaultPoint::UnitCommitSent);
                     unit_transaction::send_commit_and(&table.session, die).await;
                 }
@@ -157,7 +157,7 @@ fn is_before_rows(step: &Step<'_>) -> bool {
 
 /// The steps of a piece's transaction, as the plan has them.
 fn steps<'a>(table: &CopyRows<'a>, splits: usize) -> Vec<Step<'a>> {
-    let (plan, flow, unit) = (&table.context.run.plan, table.flow, table.unit);
+    let (plan, flow, unit) = (&table.run.plan, table.flow, table.unit);
     match table.method {
         LoadMethod::Careful => unit_steps::careful(plan, flow, unit, splits, table.additions),
         LoadMethod::Quick if flow.commits_at_switch() => unit_steps::part(plan, flow, splits),
@@ -169,12 +169,11 @@ fn steps<'a>(table: &CopyRows<'a>, splits: usize) -> Vec<Step<'a>> {
 
 /// Writes records of splits to the ledger. No COPY is open.
 async fn record(
-    context: &Context<'_>,
+    run: &PostgresRun,
     session: &Session,
     records: Vec<SplitRecord>,
 ) -> Result<(), LedgerError> {
-    let run = context.run;
-    let _waiting = session.gauge.enter(Phase::ServerWait);
+    let _waiting = session.meter.enter(Phase::ServerWait);
     for record in records {
         run.ledger
             .record_split(session, &run.fence, &record)

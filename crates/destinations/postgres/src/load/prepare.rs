@@ -5,17 +5,15 @@ use inrush_engine::error::Error;
 use inrush_engine::ledger::Account;
 use inrush_engine::native::plan::identity::possible_changes;
 use inrush_engine::native::plan::{ContentChecks, RunPlan};
-use inrush_engine::native::run::{
-    AlreadyLoaded, KeptRecord, Preparation, announcements, new_run_name,
-};
+use inrush_engine::native::run::{AlreadyLoaded, Preparation, announcements, new_run_name};
 use inrush_engine::pipeline::RunOptions;
 use inrush_package::Package;
 use inrush_rows::plural::counted;
 
-use super::entry::{Entry, drop_units};
+use super::entry::Entry;
 use super::prepared::PostgresRun;
 use super::shared_unit;
-use crate::ledger::{Ledger, LedgerError, UnitRow};
+use crate::ledger::{Ledger, LedgerError};
 use crate::plan::begin_steps::{self, PrepareStep};
 use crate::plan::routing::KeyScans;
 use crate::plan::{self, Earlier, Plan, PlanFailure};
@@ -116,30 +114,6 @@ pub async fn ready(run: &mut PostgresRun) -> Result<(), Error> {
         run.plan.add_note(note);
     }
     Ok(shared_unit::create_missing(run).await?)
-}
-
-/// Removes units whose rejects are not in the run's folder any more.
-pub async fn forget(run: &mut PostgresRun, lost: &[KeptRecord]) -> Result<(), Error> {
-    let kept = lost
-        .iter()
-        .filter_map(|record| run.units_kept.get(&record.key));
-    let units: Vec<UnitRow> = kept.cloned().collect();
-    let patience_ms = run.plan.settings.lock_timeout_ms;
-    drop_units(
-        &run.control,
-        &run.ledger,
-        run.fence.run_id,
-        &units,
-        patience_ms,
-    )
-    .await?;
-    for unit in &units {
-        run.units_kept.remove(&unit.unit_key);
-    }
-    for record in lost {
-        run.kept.remove(record.unit);
-    }
-    Ok(())
 }
 
 /// Keeps the data of pipes, so that rows which a server refuses can be reported and all others loaded once more.

@@ -5,19 +5,22 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex};
 
 use inrush_convert::RunStamp;
-use inrush_destination::PublishesInto;
+use inrush_destination::{OpenRun, PublishesInto};
+use inrush_engine::fault::Fault;
 use inrush_engine::native::load::Part;
 use inrush_engine::native::plan::UnitPlace;
 use inrush_engine::native::run::{DriverRun, PreparedRun};
+use inrush_rows::cancel::Stop;
 use inrush_rows::ids::UnitKey;
+use tokio::runtime::Handle;
 
 use super::member_numbers::MemberSession;
 use super::stored_ways::StoredWays;
 use super::unit_reject_files;
-use crate::Session;
 use crate::ledger::{Fence, Ledger, StoredRun, UnitRow};
 use crate::plan::Plan;
 use crate::transaction::Transaction;
+use crate::{DatabaseAddress, Session};
 
 /// A run that is planned and entered into the ledger.
 pub struct PostgresRun {
@@ -31,6 +34,14 @@ pub struct PostgresRun {
     pub ledger: Ledger,
     /// The session of the ledger and the switch; it holds the run's lock.
     pub control: Session,
+    /// The address of the server, for further sessions.
+    pub address: DatabaseAddress,
+    /// The runtime in which calls wait for the server.
+    pub runtime: Handle,
+    /// Ends these waits when it is asked.
+    pub stop: Stop,
+    /// The fault to cause, for tests.
+    pub fault: Option<Arc<Fault>>,
     /// The ledger's rows of the kept units, by key.
     pub units_kept: BTreeMap<UnitKey, UnitRow>,
     /// Assigns numbers to the members that lookups add to their references.
@@ -57,6 +68,10 @@ impl DerefMut for PostgresRun {
 
 impl DriverRun for PostgresRun {
     type Plan = Plan;
+
+    fn open(&self) -> &dyn OpenRun {
+        self
+    }
 
     fn stamp(&self) -> RunStamp {
         RunStamp {

@@ -30,7 +30,7 @@ pub fn load_in_file_order(
         }
         Ok(accounts.of_unit(&unit.key))
     };
-    let committed = context.wait(forgetting)?;
+    let committed = run.wait(forgetting)?;
     let load_run = context.load_run();
     by_control(context, additions, |target| {
         blocking(Loader::new(&load_run, target, 0, item).reload(committed, result))

@@ -4,16 +4,15 @@ use std::borrow::Cow;
 
 use arrow_array::RecordBatch;
 use inrush_destination::{LoadMethod, Written};
-use inrush_engine::event::Event;
 use inrush_engine::native::plan::UnitPlace;
 use inrush_package::ServerCopy;
 use inrush_verdict::Phase;
 
 use super::careful::CarefulCopy;
-use super::context::Context;
 use super::copying::{Copied, Copying};
 use super::expected_keys::ExpectedKeys;
 use super::performer::Performer;
+use super::prepared::PostgresRun;
 use crate::copy::BlockPool;
 use crate::load_error::LoadError;
 use crate::plan::additions::Additions;
@@ -22,9 +21,13 @@ use crate::plan::{FlowPlan, UnitPlan};
 use crate::unit_transaction::{self, UnitMeasure};
 use crate::{PostgresError, Session, fast_copy, staging};
 
+/// Passes a note on to the user.
+pub type Note<'a> = &'a (dyn Fn(String) + Sync);
+
 /// Writes the rows of a piece to its staging table, or directly to its target.
 pub struct CopyRows<'a> {
-    pub(super) context: Context<'a>,
+    pub(super) run: &'a PostgresRun,
+    note: Note<'a>,
     pub(super) session: Session,
     pub(super) flow: &'a FlowPlan,
     pub(super) unit: &'a UnitPlan,
@@ -61,14 +64,16 @@ enum Copier<'a> {
 impl<'a> CopyRows<'a> {
     /// Nothing is sent yet.
     pub fn new(
-        context: Context<'a>,
+        run: &'a PostgresRun,
+        note: Note<'a>,
         session: Session,
         (flow, unit): (&'a FlowPlan, &'a UnitPlan),
         method: LoadMethod,
         additions: &'a Additions,
     ) -> CopyRows<'a> {
         CopyRows {
-            context,
+            run,
+            note,
             session,
             flow,
             unit,
@@ -91,10 +96,10 @@ impl<'a> CopyRows<'a> {
     pub async fn expect_keys(&mut self) -> Result<(), PostgresError> {
         self.expected = ExpectedKeys::guess(self.flow, self.unit);
         if let Some(expected) = &self.expected {
-            let schema = &self.context.run.plan.settings.staging_schema;
+            let schema = &self.run.plan.settings.staging_schema;
             let table = &self.unit.staging_table;
             let check = staging::add_bounds_check(schema, table, expected.bounds());
-            let _waiting = self.session.gauge.enter(Phase::ServerWait);
+            let _waiting = self.session.meter.enter(Phase::ServerWait);
             self.session
                 .execute(&check, "adding the CHECK of a unit")
                 .await?;
@@ -104,18 +109,18 @@ impl<'a> CopyRows<'a> {
 
     /// Drops the CHECK of the expected keys.
     fn drop_check(&self) -> String {
-        let schema = &self.context.run.plan.settings.staging_schema;
+        let schema = &self.run.plan.settings.staging_schema;
         staging::drop_bounds_check(schema, &self.unit.staging_table)
     }
 
     /// Opens the server extension, and asks how it can store the table. A table that it refuses is loaded by COPY,
     /// unless the package requires the extension.
     pub async fn open_server_copy(&mut self, place: UnitPlace) -> Result<(), PostgresError> {
-        let run = self.context.run;
+        let run = self.run;
         let Some(fast) = self.flow.fast_copy(&run.plan.settings, self.unit) else {
             return Ok(());
         };
-        let waiting = self.session.gauge.enter(Phase::ServerWait);
+        let waiting = self.session.meter.enter(Phase::ServerWait);
         let way = fast_copy::open(&self.session, &fast.opening).await?;
         drop(waiting);
         let is_first_refusal = run.stored_ways.note(place, &way);
@@ -137,13 +142,11 @@ impl<'a> CopyRows<'a> {
                     hint: "use `server_copy = \"auto\"`: then this unit goes by COPY".to_owned(),
                 });
             }
-            Err(reason) if is_first_refusal => self.context.notice(&Event::Note {
-                text: format!(
-                    "unit {} of {} goes by COPY: {reason}",
-                    self.unit.number,
-                    self.flow.target()
-                ),
-            }),
+            Err(reason) if is_first_refusal => (self.note)(format!(
+                "unit {} of {} goes by COPY: {reason}",
+                self.unit.number,
+                self.flow.target()
+            )),
             Err(_) => {}
         }
         Ok(())
@@ -152,8 +155,8 @@ impl<'a> CopyRows<'a> {
     /// Passes on the unit's row count from the COPYs, and its smallest and largest key if the CHECK of the expected
     /// keys is exact or the extension reports them. Otherwise the server must scan the table.
     pub async fn take_counts(&self, performer: &mut Performer<'_>) -> Result<(), LoadError> {
-        let schema = &self.context.run.plan.settings.staging_schema;
-        let waiting = self.session.gauge.enter(Phase::ServerWait);
+        let schema = &self.run.plan.settings.staging_schema;
+        let waiting = self.session.meter.enter(Phase::ServerWait);
         let is_exact = self.expected.as_ref().is_some_and(ExpectedKeys::is_exact);
         if self.expected.is_some() && !is_exact {
             let doing = "dropping the CHECK of a unit";
@@ -232,13 +235,13 @@ impl CopyRows<'_> {
     /// Begins the COPY of a split. `file` is the name of its input, for errors.
     pub async fn begin_split(&mut self, file: &str) -> Result<(), LoadError> {
         let doing = format!("loading {file} into {}", self.flow.target());
-        let stop = self.context.stop.clone();
+        let stop = self.run.stop.clone();
         self.copier = Some(match self.method {
             LoadMethod::Careful => Copier::Careful(CarefulCopy::new(
                 self.session.clone(),
                 self.flow,
                 self.unit,
-                &self.context.run.plan.settings,
+                &self.run.plan.settings,
                 self.additions,
                 stop,
                 doing,

@@ -8,7 +8,7 @@ use inrush_pgclient::activity::{backend_state, event_name, holder, holders_of, s
 use inrush_pgclient::local_backend::is_backend;
 use inrush_rows::ids::RunName;
 use inrush_verdict::{SeenSession, ServerKind};
-use tokio::runtime::{Handle, Runtime};
+use tokio::runtime::Handle;
 use tokio_postgres::Statement;
 
 use crate::{DatabaseAddress, PostgresError, Session};
@@ -48,13 +48,13 @@ enum WatchConnection {
 impl ServerSampler {
     /// Prepares to ask about the backends of a run.
     pub fn new(
-        runtime: &Runtime,
+        runtime: &Handle,
         address: &DatabaseAddress,
         run: &RunName,
         version: i32,
     ) -> ServerSampler {
         ServerSampler {
-            runtime: runtime.handle().clone(),
+            runtime: runtime.clone(),
             address: address.clone(),
             name: format!("inrush {run} meter"),
             version,

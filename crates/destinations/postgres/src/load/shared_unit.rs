@@ -10,7 +10,6 @@ use inrush_engine::native::plan::{UnitPlace, identity};
 use inrush_rows::ids::FileKey;
 use inrush_verdict::Phase;
 
-use super::context::Context;
 use super::performer::Performer;
 use super::prepared::PostgresRun;
 use super::{ledger_coverage, verifying};
@@ -38,17 +37,16 @@ pub async fn create_missing(run: &PostgresRun) -> Result<(), LoadError> {
 
 /// Measures a shared unit whose splits are all committed, and prepares it for the switch.
 pub async fn finish(
-    context: &Context<'_>,
+    run: &PostgresRun,
     session: &Session,
     place: UnitPlace,
 ) -> Result<(), LoadError> {
-    let run = context.run;
     let doing = format!(
         "finishing the shared unit of {}",
         run.plan.flows[place.0].target()
     );
     let mut performer = Performer::new(run, session, place, false, doing);
-    let finished = perform_end(context, session, place, &mut performer).await;
+    let finished = perform_end(run, session, place, &mut performer).await;
     if finished.is_err() {
         // Another stream may load the whole unit again, and must not wait for a lock of this one. If the connection is
         // lost, the error that ended it gives the reason.
@@ -58,38 +56,37 @@ pub async fn finish(
 }
 
 async fn perform_end(
-    context: &Context<'_>,
+    run: &PostgresRun,
     session: &Session,
     (flow_index, unit_index): (usize, usize),
     performer: &mut Performer<'_>,
 ) -> Result<(), LoadError> {
-    let run = context.run;
+    let fault = run.fault.as_deref();
     let (flow, unit) = run.unit((flow_index, unit_index));
     for step in &unit_steps::shared_end(&run.plan, flow, unit) {
         if *step == Step::Commit {
-            fault::reach(context.fault, FaultPoint::BeforeUnitCommit);
+            fault::reach(fault, FaultPoint::BeforeUnitCommit);
         }
         performer.perform(step).await?;
         if *step == Step::HoldFence {
             // From here on nobody else writes to the ledger for this unit.
-            let (rows, sums) = sent(context, session, flow_index, unit_index).await?;
+            let (rows, sums) = sent(run, session, flow_index, unit_index).await?;
             performer.sent(rows, sums);
         }
     }
-    fault::reach(context.fault, FaultPoint::AfterUnitCommit);
+    fault::reach(fault, FaultPoint::AfterUnitCommit);
     Ok(())
 }
 
 /// The number of rows that were sent to a shared unit and their sums, from the ledger.
 async fn sent(
-    context: &Context<'_>,
+    run: &PostgresRun,
     session: &Session,
     flow_index: usize,
     unit_index: usize,
 ) -> Result<(u64, Option<Vec<ExactSum>>), LoadError> {
-    let run = context.run;
     let (flow, unit) = run.unit((flow_index, unit_index));
-    let _waiting = session.gauge.enter(Phase::ServerWait);
+    let _waiting = session.meter.enter(Phase::ServerWait);
     let accounts = run.ledger.accounts(session, run.fence.run_id).await?;
     // A unit may have a hundred thousand small files, whose splits are not needed here.
     let is_asked = unit.verify.is_some() || unit.splits.iter().any(|split| split.is_shared);

@@ -5,18 +5,17 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use inrush_destination::{
-    Error as DestinationError, LoadMethod, Result, UnitPart, UnitRecord, UnitStream, Written,
-    WrittenSplits,
+    LoadMethod, Result, StreamSetup, UnitPart, UnitRecord, UnitStream, Written, WrittenSplits,
 };
 use inrush_engine::error::Error;
 use inrush_engine::native::load::{Gauge, LoadStream};
 use inrush_rows::ids::UnitKey;
-use inrush_rows::pace::Pace;
 use inrush_verdict::Phase;
 
 use super::context::Context;
 use super::piece::Piece;
 use super::prepared::PostgresRun;
+use super::rows::Note;
 use super::shared_unit;
 use crate::Session;
 use crate::load_error::LoadError;
@@ -25,7 +24,8 @@ use crate::plan::unit_steps::SPLITS_AT_A_TIME;
 
 /// A stream with its session.
 pub struct SessionStream<'a> {
-    context: Context<'a>,
+    run: &'a PostgresRun,
+    note: Note<'a>,
     /// `None` once this is dropped.
     session: Option<Session>,
     /// The session is that of the run, which goes on after this stream.
@@ -39,45 +39,44 @@ pub struct SessionStream<'a> {
 }
 
 impl<'a> SessionStream<'a> {
-    /// Connects. `number` is the stream's.
-    pub fn connect(
-        context: Context<'a>,
-        number: usize,
-        gauge: &Arc<Gauge>,
-    ) -> std::result::Result<SessionStream<'a>, Error> {
-        let run = context.run;
-        let name = format!("inrush {} stream {number}", run.name);
-        let opening = gauge.enter(Phase::ServerWait);
-        let session = context
-            .runtime
-            .block_on(Session::open(context.address, &name))?;
+    /// Connects.
+    pub fn connect(run: &'a PostgresRun, setup: &StreamSetup<'a>) -> Result<SessionStream<'a>> {
+        let name = format!("inrush {} stream {}", run.name, setup.number);
+        let opening = setup.meter.enter(Phase::ServerWait);
+        let session = run.runtime.block_on(Session::open(&run.address, &name))?;
         drop(opening);
-        let session = session.of_stream(&run.pace, gauge);
-        Ok(SessionStream::new(context, session, false, Additions::NONE))
+        Ok(SessionStream::new(
+            run,
+            setup,
+            &session,
+            false,
+            Additions::NONE,
+        ))
     }
 
     /// A stream that uses the control session.
     pub fn of_control(
-        context: Context<'a>,
-        pace: &Arc<Pace>,
-        gauge: &Arc<Gauge>,
+        run: &'a PostgresRun,
+        setup: &StreamSetup<'a>,
         additions: &'a Additions,
     ) -> SessionStream<'a> {
-        let session = context.run.control.of_stream(pace, gauge);
-        SessionStream::new(context, session, true, additions)
+        SessionStream::new(run, setup, &run.control, true, additions)
     }
 
     /// No unit is open.
     fn new(
-        context: Context<'a>,
-        session: Session,
+        run: &'a PostgresRun,
+        setup: &StreamSetup<'a>,
+        session: &Session,
         is_control: bool,
         additions: &'a Additions,
     ) -> SessionStream<'a> {
+        let session = session.of_stream(&setup.pace, &setup.meter);
         let tcp = session.watch.tcp();
-        session.gauge.served_by(session.backend_process_id, tcp);
+        session.meter.served_by(session.backend_process_id, tcp);
         SessionStream {
-            context,
+            run,
+            note: setup.note,
             session: Some(session),
             is_control,
             additions,
@@ -92,31 +91,29 @@ impl<'a> SessionStream<'a> {
 
     /// Waits for the server until the run is asked to stop. `target` is the index of the open unit's target.
     fn wait<T, E: Into<LoadError>>(
-        context: &Context<'_>,
+        run: &PostgresRun,
         target: usize,
         call: impl Future<Output = std::result::Result<T, E>>,
     ) -> Result<T> {
-        let done = context.runtime.block_on(context.stop.unless_asked(call));
-        let done = done.ok_or(DestinationError::Interrupted)?;
-        done.map_err(|error| error.into().of_target(target))
+        run.ask(call).map_err(|error| error.of_target(target))
     }
 
     /// The open piece, with what it needs to wait for the server.
-    fn piece(&mut self) -> (&Context<'a>, usize, &mut Piece<'a>) {
+    fn piece(&mut self) -> (&'a PostgresRun, usize, &mut Piece<'a>) {
         let piece = self.open.as_mut().expect("a unit was begun");
-        (&self.context, piece.target(), piece)
+        (self.run, piece.target(), piece)
     }
 }
 
 impl Drop for SessionStream<'_> {
     fn drop(&mut self) {
         self.give_up();
-        let is_at_rest = !self.has_given_up && self.context.stop.asked().is_none();
+        let is_at_rest = !self.has_given_up && self.run.stop.asked().is_none();
         let Some(session) = self.session.take().filter(|_| !self.is_control) else {
             return;
         };
         match is_at_rest && !std::thread::panicking() {
-            true => self.context.runtime.block_on(session.close()),
+            true => self.run.runtime.block_on(session.close()),
             false => session.abandon(),
         }
     }
@@ -140,7 +137,8 @@ impl UnitStream for SessionStream<'_> {
 
     fn begin(&mut self, unit: &UnitPart<'_>, method: LoadMethod) -> Result<()> {
         let SessionStream {
-            context,
+            run,
+            note,
             session,
             additions,
             open,
@@ -148,19 +146,19 @@ impl UnitStream for SessionStream<'_> {
         } = self;
         let session = session.as_ref().expect(CONNECTED);
         let place = (unit.target, unit.unit);
-        let piece = Piece::new(*context, session, additions, place, method, unit.splits);
+        let piece = Piece::new(run, *note, session, additions, place, method, unit.splits);
         let piece = open.insert(piece);
-        SessionStream::wait(context, unit.target, piece.begin())
+        SessionStream::wait(run, unit.target, piece.begin())
     }
 
     fn begin_split(&mut self, name: &str) -> Result<()> {
-        let (context, target, piece) = self.piece();
-        SessionStream::wait(context, target, piece.begin_split(name))
+        let (run, target, piece) = self.piece();
+        SessionStream::wait(run, target, piece.begin_split(name))
     }
 
     fn write(&mut self, batch: &RecordBatch, refused_max: u64) -> Result<Written> {
-        let (context, target, piece) = self.piece();
-        SessionStream::wait(context, target, piece.rows().write(batch, refused_max))
+        let (run, target, piece) = self.piece();
+        SessionStream::wait(run, target, piece.rows().write(batch, refused_max))
     }
 
     fn native_block(&mut self) -> Option<(&mut Vec<u8>, usize)> {
@@ -168,50 +166,50 @@ impl UnitStream for SessionStream<'_> {
     }
 
     fn appended(&mut self, rows: u64) -> Result<()> {
-        let (context, target, piece) = self.piece();
-        SessionStream::wait(context, target, piece.rows().appended(rows))
+        let (run, target, piece) = self.piece();
+        SessionStream::wait(run, target, piece.rows().appended(rows))
     }
 
     fn end_split(&mut self) -> Result<()> {
-        let (context, target, piece) = self.piece();
-        SessionStream::wait(context, target, piece.rows().end_split())
+        let (run, target, piece) = self.piece();
+        SessionStream::wait(run, target, piece.rows().end_split())
     }
 
     fn record(&mut self, written: WrittenSplits) -> Result<()> {
-        let (context, target, piece) = self.piece();
-        SessionStream::wait(context, target, piece.record(written))
+        let (run, target, piece) = self.piece();
+        SessionStream::wait(run, target, piece.record(written))
     }
 
     fn commit(&mut self, record: &UnitRecord) -> Result<u64> {
-        let (context, target, piece) = self.piece();
-        SessionStream::wait(context, target, piece.commit())?;
+        let (run, target, piece) = self.piece();
+        SessionStream::wait(run, target, piece.commit())?;
         self.open = None;
         Ok(record.rows_loaded)
     }
 
     fn abort(&mut self) -> Result<()> {
-        let context = self.context;
+        let run = self.run;
         // A COPY that has sent half of a block ends it in the runtime, so the piece must be dropped there.
-        let _runtime = context.runtime.enter();
+        let _runtime = run.runtime.enter();
         let Some(mut piece) = self.open.take() else {
             return Ok(());
         };
-        SessionStream::wait(&context, piece.target(), piece.roll_back())
+        SessionStream::wait(run, piece.target(), piece.roll_back())
     }
 
     /// The rollback is sent before the session's next statement, and is not waited for.
     fn give_up(&mut self) {
-        let _runtime = self.context.runtime.enter();
+        let _runtime = self.run.runtime.enter();
         self.has_given_up |= self.open.take().is_some();
     }
 
     fn finish(&mut self, target: usize, unit_key: &UnitKey) -> Result<()> {
-        let (context, session) = (&self.context, self.session());
-        let units = &context.run.plan.flows[target].units;
+        let (run, session) = (self.run, self.session());
+        let units = &run.plan.flows[target].units;
         let unit = units.iter().position(|unit| unit.key == *unit_key);
         let place = (target, unit.expect("a unit of the plan"));
-        let finishing = shared_unit::finish(context, session, place);
-        SessionStream::wait(context, target, finishing)
+        let finishing = shared_unit::finish(run, session, place);
+        SessionStream::wait(run, target, finishing)
     }
 }
 
@@ -221,18 +219,20 @@ pub fn by_control(
     additions: &Additions,
     load: impl FnOnce(&LoadStream<'_, PostgresRun>) -> std::result::Result<(), Error>,
 ) -> std::result::Result<(), Error> {
-    let control = &context.run.control;
+    let run = context.run;
+    let gauge = Arc::<Gauge>::default();
+    let note = |text| context.note(text);
     let loaded = {
-        let mut connection =
-            SessionStream::of_control(*context, &control.pace, &control.gauge, additions);
-        load(&LoadStream::new(
-            &context.shared,
-            &control.gauge,
-            &mut connection,
-        ))
+        let setup = StreamSetup {
+            // The streams have ended, so the rate limit of the run does not count.
+            pace: Arc::clone(&run.control.pace),
+            ..context.stream_setup(0, &gauge, &note)
+        };
+        let mut connection = SessionStream::of_control(run, &setup, additions);
+        load(&LoadStream::new(context, &gauge, &mut connection))
     };
     if matches!(loaded, Err(Error::Interrupted)) {
-        context.runtime.block_on(context.undo_in_time());
+        run.runtime.block_on(run.undo_in_time());
     }
     loaded
 }

@@ -30,7 +30,7 @@ pub async fn check(
         table: table.clone(),
     })?;
     let doing = format!("verifying the rows of {table}");
-    let waiting = session.gauge.enter(Phase::VerifyWait);
+    let waiting = session.meter.enter(Phase::VerifyWait);
     let answer = ask(session, statement, &doing).await?;
     drop(waiting);
     let differences = flow.comparison.differences(sent, &answer);

@@ -39,7 +39,7 @@ async fn send(
     let pool = BlockPool::default();
     let doing = "sending rows of the sample".to_owned();
     let (copy, stop) = (trial.copy(session).await?, server.stop.clone());
-    let before = session.gauge.meter();
+    let (session, gauge) = &session.measured();
     let begun = Instant::now();
     let mut writer = CopyWriter::begin(session, &copy, pool.clone(), stop, doing).await?;
     let mut block = pool.take();
@@ -57,7 +57,7 @@ async fn send(
     if !block.is_empty() {
         writer.send(block).await?;
     }
-    let sent_bytes = session.gauge.meter().since(&before).sent_bytes;
+    let sent_bytes = gauge.meter().sent_bytes;
     writer.finish().await?;
     let took_s = begun.elapsed().as_secs_f64();
     Ok(Throughput {

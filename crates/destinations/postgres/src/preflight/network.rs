@@ -111,7 +111,7 @@ async fn send(server: &TrialServer<'_>, session: &Session) -> Result<(f64, u64),
     let pool = BlockPool::default();
     let statement = "COPY pg_temp.inrush_preflight_network FROM STDIN (FORMAT binary) WHERE false";
     let doing = "measuring the network".to_owned();
-    let before = session.gauge.meter();
+    let (session, gauge) = &session.measured();
     let begun = Instant::now();
     let mut writer =
         CopyWriter::begin(session, statement, pool.clone(), server.stop.clone(), doing).await?;
@@ -125,7 +125,7 @@ async fn send(server: &TrialServer<'_>, session: &Session) -> Result<(f64, u64),
     }
     block.extend_from_slice(&(-1_i16).to_be_bytes());
     writer.send(block).await?;
-    let bytes = session.gauge.meter().since(&before).sent_bytes;
+    let bytes = gauge.meter().sent_bytes;
     writer.finish().await?;
     Ok((
         bytes as f64 / begun.elapsed().as_secs_f64().max(1e-9),

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use inrush_engine::error::Error;
 use inrush_engine::meter::Meter;
+use inrush_engine::native::load::Gauge;
 use inrush_engine::native::plan::PlannedUnit;
 use inrush_engine::native::preflight::flow_found::FlowFound;
 use inrush_engine::native::preflight::sample::Portion;
@@ -167,7 +168,8 @@ async fn stream(
     source: &Source,
 ) -> Result<Ran, LoadError> {
     let mut maker = trial.unit.row_maker(&trial.flow, sample_batches::stamp())?;
-    let mut sending = Sending::begin(server, session, trial).await?;
+    let (session, gauge) = &session.measured();
+    let mut sending = Sending::begin(server, session, gauge, trial).await?;
     let cpu_before = server.backend_cpu_s(session);
     let began = Instant::now();
     sending.deadline = began + server.measuring_time;
@@ -186,7 +188,7 @@ async fn stream(
             }
         }
         Source::Fed(feed) => loop {
-            let waiting = session.gauge.enter(Phase::Read);
+            let waiting = gauge.enter(Phase::Read);
             let next = feed.next_part().await?;
             drop(waiting);
             let Some(part) = next else { break };
@@ -217,11 +219,9 @@ async fn stream(
 struct Sending<'a> {
     server: &'a TrialServer<'a>,
     trial: &'a Trial,
-    session: &'a Session,
+    gauge: &'a Gauge,
     copying: Copying<'a>,
     expected: Option<ExpectedKeys>,
-    /// The reading of its gauge at the start.
-    before: Meter,
     deadline: Instant,
 }
 
@@ -229,9 +229,9 @@ impl<'a> Sending<'a> {
     async fn begin(
         server: &'a TrialServer<'a>,
         session: &'a Session,
+        gauge: &'a Gauge,
         trial: &'a Trial,
     ) -> Result<Sending<'a>, LoadError> {
-        let before = session.gauge.meter();
         let mut expected = None;
         if trial.is_faithful && !trial.unit.shared {
             expected = ExpectedKeys::guess(&trial.flow, &trial.unit);
@@ -251,10 +251,9 @@ impl<'a> Sending<'a> {
         Ok(Sending {
             server,
             trial,
-            session,
+            gauge,
             copying,
             expected,
-            before,
             deadline: Instant::now() + server.measuring_time,
         })
     }
@@ -295,7 +294,7 @@ impl<'a> Sending<'a> {
         self.copying.end().await?;
         Ok(Meter {
             busy_ns: 0,
-            ..self.session.gauge.meter().since(&self.before)
+            ..self.gauge.meter()
         })
     }
 }

@@ -115,7 +115,7 @@ pub fn staged_units(
         }
     })?;
     checks.finish()?;
-    stopped_by(context, || sums.compare(&run.plan.flows, open))??;
+    context.cancelled_by_stop(|| sums.compare(&run.plan.flows, open))??;
     Ok(StagedUnits {
         accounts,
         rows,
@@ -193,18 +193,12 @@ fn versions_report(merged: MergedRows) -> VersionsReport {
     }
 }
 
-/// Makes a call of the destination that may take long, and cancels it when the run is asked to stop.
-pub fn stopped_by<T>(context: &ContractContext<'_>, call: impl FnOnce() -> T) -> Result<T, Error> {
-    context.cancelled_by_stop(context.run.open.cancel_handle(), call)
-}
-
 /// Publishes, but stops waiting when the run is asked to stop. Then, and after any error, it is not known whether the publish
 /// succeeded; the ledger shows it, and if the connection was lost, as soon as the destination answers again.
 pub fn publish(context: &ContractContext<'_>) -> Result<PublishEnd, Error> {
     let open = context.run.open.as_ref();
-    let published = stopped_by(context, || {
-        open.publish(&|step| fault::reach_step(context.fault, step))
-    })?;
+    let published = context
+        .cancelled_by_stop(|| open.publish(&|step| fault::reach_step(context.fault, step)))?;
     let error = match published {
         Ok(published) => return Ok(PublishEnd::Published(published)),
         Err(error) => error,

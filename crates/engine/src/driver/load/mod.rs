@@ -12,26 +12,23 @@ mod staged_sums;
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 
-use inrush_destination::{Ability, CancelRun, Destination, RunRecord, SessionSampler, UnitStream};
+use inrush_destination::{Ability, Destination, RunRecord};
 use inrush_package::Package;
 use tokio::runtime::Runtime;
 
-use self::conclude::{StagedUnits, stopped_by};
+use self::conclude::StagedUnits;
 use self::prepared::ContractRun;
 use self::reload::Reload;
 use super::OpenDestination;
 use super::plan::ContractPlan;
 use crate::driver_error::DriverError;
 use crate::error::Error;
-use crate::gauge::Gauge;
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::{Failure, RunOptions, Success, runtime};
 use crate::report::RunFolder;
 use crate::run::context::RunContext;
 use crate::run::gathering::Gathering;
-use crate::run::prepared::KeptRecord;
 use crate::run::steps::{JoinSteps, LoadSteps, Preparation, PublishEnd};
 use crate::shares::{SentPlan, ShareLoaded};
 
@@ -104,32 +101,6 @@ impl LoadSteps for ContractSteps<'_> {
         runtime.block_on(prepare::prepare(destination, self.package, self.options))
     }
 
-    fn forget(
-        &self,
-        _: &Runtime,
-        run: &mut ContractRun,
-        lost: Vec<KeptRecord>,
-    ) -> Result<(), Error> {
-        run.forget(lost.into_iter().map(|record| record.key).collect())
-    }
-
-    fn open_stream<'c>(
-        &'c self,
-        context: &ContractContext<'c>,
-        _: usize,
-        _: &Arc<Gauge>,
-    ) -> Result<Box<dyn UnitStream + 'c>, Error> {
-        Ok(context.run.open.open_stream()?)
-    }
-
-    fn sampler(&self, context: &ContractContext<'_>) -> Option<Box<dyn SessionSampler>> {
-        context.run.open.sampler()
-    }
-
-    fn cancel_handle(&self, context: &ContractContext<'_>) -> Option<Arc<dyn CancelRun>> {
-        Some(context.run.open.cancel_handle())
-    }
-
     fn joins(&self) -> Option<&dyn JoinSteps<ContractRun>> {
         let can = &self.destination.abilities().can;
         can.contains(&Ability::SeveralHosts).then_some(self as _)
@@ -193,11 +164,6 @@ impl LoadSteps for ContractSteps<'_> {
     /// Targets are analyzed only if the package says so: most databases keep statistics by themselves.
     fn analyzes(&self, _: &ContractContext<'_>, _: usize) -> bool {
         self.package.run.asks_to_analyze()
-    }
-
-    fn analyze(&self, context: &ContractContext<'_>, flow: usize) -> Result<(), Error> {
-        let open = context.run.open.as_ref();
-        Ok(stopped_by(context, || open.analyze(flow))??)
     }
 
     fn at_end(

@@ -17,7 +17,7 @@ use crate::plan::package_runs::PackageRuns;
 use crate::plan::{ContentChecks, UnitAccounts, UnitIndex, UnitPlace, identity};
 use crate::report::RunFolder;
 use crate::run::announcements;
-use crate::run::prepared::PreparedRun;
+use crate::run::prepared::{self, PreparedRun};
 use crate::run::steps::{AlreadyLoaded, Preparation};
 use crate::shares::SentPlan;
 
@@ -218,7 +218,7 @@ fn keep(
     wanted: &UnitAccounts,
 ) -> Result<(), Error> {
     let unwanted = sort_out(destination, run, |place| wanted.get(place).is_some())?;
-    run.forget(unwanted)
+    prepared::forget(run, &unwanted)
 }
 
 /// Keeps the units of the run in the ledger that are wanted, and returns the keys of the others.

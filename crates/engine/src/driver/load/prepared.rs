@@ -4,14 +4,12 @@ use std::ops::{Deref, DerefMut};
 
 use inrush_convert::RunStamp;
 use inrush_destination::{OpenRun, PublishesInto};
-use inrush_rows::ids::UnitKey;
 
 use super::members;
 use crate::driver::plan::ContractPlan;
-use crate::error::Error;
 use crate::load::Part;
 use crate::pipeline::reject_files;
-use crate::plan::{UnitIndex, UnitPlace, identity};
+use crate::plan::UnitPlace;
 use crate::run::prepared::{DriverRun, PreparedRun};
 
 /// A run that is planned and holds its lock.
@@ -39,6 +37,10 @@ impl DerefMut for ContractRun {
 impl DriverRun for ContractRun {
     type Plan = ContractPlan;
 
+    fn open(&self) -> &dyn OpenRun {
+        self.open.as_ref()
+    }
+
     fn stamp(&self) -> RunStamp {
         let record = self.open.record();
         RunStamp {
@@ -59,27 +61,5 @@ impl DriverRun for ContractRun {
     /// Members that only the transaction knew have to be numbered again.
     fn rolled_back(&self) {
         members::forget(&self.plan.flows);
-    }
-}
-
-impl ContractRun {
-    /// Removes records from the destination, together with records that depend on them.
-    pub fn forget(&mut self, keys: Vec<UnitKey>) -> Result<(), Error> {
-        if keys.is_empty() {
-            return Ok(());
-        }
-        let gone = self.open.forget(&keys)?;
-        let PreparedRun { plan, kept, .. } = &mut self.prepared;
-        let index = UnitIndex::new(&plan.flows);
-        for key in keys.iter().chain(&gone) {
-            let Some(place) = index.find(&identity::unit_of(key)) else {
-                continue;
-            };
-            let unit = &plan.flows[place.0].units[place.1];
-            if let Some(part) = Part::of_record(key, unit.splits.len()) {
-                kept.remove_part(place, unit, part);
-            }
-        }
-        Ok(())
     }
 }

@@ -4,6 +4,8 @@
 //! same key is kept. The destination forgets the units first, so a run that is killed meanwhile loads them from the
 //! beginning.
 
+use std::sync::Arc;
+
 use inrush_destination::Destination;
 
 use super::ContractContext;
@@ -12,13 +14,13 @@ use super::members;
 use crate::driver_error::DriverError;
 use crate::error::Error;
 use crate::event::Event;
-use crate::gauge::Gauge;
 use crate::ledger::each_record;
 use crate::load::{LoadStream, Loader};
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::row_loop;
 use crate::pipeline::work_items::WorkItem;
 use crate::plan::{UnitAccounts, UnitIndex};
+use crate::run::streams::AFTER_ALL;
 
 /// The units of a flow that are to be loaded again.
 pub struct Reload<'a> {
@@ -58,8 +60,10 @@ impl Reload<'_> {
         let Reload { context, flow, .. } = *self;
         let run = context.run;
         let load_run = context.load_run();
-        let gauge = Gauge::default();
-        let mut stream = run.open.open_stream()?;
+        let gauge = Arc::default();
+        let note = |text| context.note(text);
+        let setup = context.stream_setup(AFTER_ALL, &gauge, &note);
+        let mut stream = run.open.open_stream(&setup)?;
         let target = LoadStream::new(context, &gauge, stream.as_mut());
         for (unit_at, unit) in run.plan.flows[flow].units.iter().enumerate() {
             let place = (flow, unit_at);

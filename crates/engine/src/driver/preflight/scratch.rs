@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use inrush_destination::address::DestinationKind;
 use inrush_destination::{
-    Address, LoadMethod, NewRun, OpenRun, TargetPlan, UnitPart, UnitRecord, UnitStream, WriteMode,
+    Address, LoadMethod, NewRun, OpenRun, StreamSetup, TargetPlan, UnitPart, UnitRecord,
+    UnitStream, WriteMode,
 };
 use inrush_package::Package;
 use inrush_rows::ids::{RunName, UnitKey};
@@ -116,7 +117,7 @@ impl<'a> Scratch<'a> {
             std::slice::from_ref(&target),
         )?;
         let results = on_a_thread_each(0..streams, &|number| {
-            let mut stream = open.open_stream()?;
+            let mut stream = open.open_stream(&StreamSetup::alone())?;
             stream.begin(&UnitPart::whole(0, &key(number)), LoadMethod::Quick)?;
             work(&target.name.sql, number, stream.as_mut())
         })?;

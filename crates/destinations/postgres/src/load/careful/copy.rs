@@ -171,7 +171,7 @@ impl<'a> CarefulCopy<'a> {
         let mut at = rows.start;
         while at < rows.end {
             let end = rows.end.min(at + ROWS_PER_SLICE);
-            let encoding = self.session.gauge.enter(Phase::Encode);
+            let encoding = self.session.meter.enter(Phase::Encode);
             self.encoder
                 .encode(&batch.slice(at, end - at), &mut block)
                 .map_err(CopyStop::Failed)?;

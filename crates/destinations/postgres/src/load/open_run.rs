@@ -1,0 +1,118 @@
+//! A run into PostgreSQL, as the contract sees it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use inrush_destination::{
+    CancelRun, Error, LoadWatch, OpenRun, PublishStep, Published, Result, RunRecord,
+    SessionSampler, StreamSetup, UnitStream,
+};
+use inrush_rows::cancel::{Stop, StopReason};
+use inrush_rows::ids::UnitKey;
+
+use super::entry::drop_units;
+use super::prepared::PostgresRun;
+use super::replication_lag::Replicas;
+use super::sampler::ServerSampler;
+use super::stream::SessionStream;
+use super::was_switched::{SETTLE_TIMEOUT, was_switched};
+use super::{analyze, one_transaction};
+use crate::load_error::LoadError;
+use crate::plan::additions::Additions;
+
+/// Sums of a unit's columns are compared when it is committed, and not those of a target
+/// ([`staged_sums`](OpenRun::staged_sums)).
+impl OpenRun for PostgresRun {
+    fn record(&self) -> &RunRecord {
+        &self.record
+    }
+
+    fn forget(&self, keys: &[UnitKey]) -> Result<Vec<UnitKey>> {
+        let asked: BTreeSet<&UnitKey> = keys.iter().collect();
+        let (control, ledger, run_id) = (&self.control, &self.ledger, self.fence.run_id);
+        let forgetting = async {
+            let mut units = ledger.units(control, run_id).await?;
+            units.retain(|unit| asked.contains(&unit.unit_key));
+            let patience_ms = self.plan.settings.lock_timeout_ms;
+            drop_units(control, ledger, run_id, &units, patience_ms).await?;
+            Ok::<_, LoadError>(units.into_iter().map(|unit| unit.unit_key).collect())
+        };
+        Ok(self.answer(forgetting)?)
+    }
+
+    fn watch(&self) -> Result<Option<Box<dyn LoadWatch + '_>>> {
+        let watching = Replicas::watch(self)?;
+        Ok(watching.map(|replicas| Box::new(replicas) as _))
+    }
+
+    fn begin_streams(&self) -> Result<Option<Vec<usize>>> {
+        match self.plan.is_one_transaction() {
+            true => Ok(Some(self.answer(one_transaction::begin(self))?)),
+            false => Ok(None),
+        }
+    }
+
+    /// The one stream of a load in one transaction has the control session.
+    fn open_stream<'r>(&'r self, setup: &StreamSetup<'r>) -> Result<Box<dyn UnitStream + 'r>> {
+        Ok(Box::new(match self.plan.is_one_transaction() {
+            true => SessionStream::of_control(self, setup, Additions::NONE),
+            false => SessionStream::connect(self, setup)?,
+        }))
+    }
+
+    fn sampler(&self) -> Option<Box<dyn SessionSampler>> {
+        let version = self.plan.server.version_number;
+        let sampler = ServerSampler::new(&self.runtime, &self.address, &self.name, version);
+        Some(Box::new(sampler))
+    }
+
+    /// The sums of the server's counts of the units, which the ledger has.
+    fn staged_rows(&self) -> Result<Vec<u64>> {
+        let units = self.answer(self.ledger.units(&self.control, self.fence.run_id))?;
+        let mut counted: BTreeMap<&str, u64> = BTreeMap::new();
+        for unit in &units {
+            let rows = unit.rows_counted.unwrap_or_default() as u64;
+            *counted.entry(unit.target.as_str()).or_default() += rows;
+        }
+        let flows = self.plan.flows.iter();
+        let rows = flows.map(|flow| counted.get(flow.target().as_str()).copied());
+        Ok(rows.map(Option::unwrap_or_default).collect())
+    }
+
+    /// The switch does not come this way yet (`docs/design/one-driver.md`).
+    fn publish(&self, _: &dyn Fn(PublishStep)) -> Result<Published> {
+        Err(Error::Unsuitable {
+            what: format!("run {} is switched by the steps of its plan", self.name),
+            hint: "this is a bug of Inrush".to_owned(),
+        })
+    }
+
+    fn is_switched(&self) -> Result<bool> {
+        let asking = tokio::time::timeout(SETTLE_TIMEOUT, was_switched(self));
+        let answered = self.runtime.block_on(asking);
+        let lost = |_| Error::Lost {
+            doing: "asking what became of the switch".to_owned(),
+            reason: format!("no answer in {} s", SETTLE_TIMEOUT.as_secs()),
+            hint: "run the same command when the server answers".to_owned(),
+        };
+        Ok(answered.map_err(lost)??)
+    }
+
+    fn analyze(&self, target: usize) -> Result<()> {
+        Ok(self.answer(analyze::of_target(self, target))?)
+    }
+
+    /// Each call waits only until the run is asked to stop.
+    fn cancel_handle(&self) -> Arc<dyn CancelRun> {
+        Arc::new(AskToStop(self.stop.clone()))
+    }
+}
+
+struct AskToStop(Stop);
+
+impl CancelRun for AskToStop {
+    /// If the run was asked before, nothing changes.
+    fn cancel(&self) {
+        self.0.ask(StopReason::Failed);
+    }
+}
