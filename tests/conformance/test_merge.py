@@ -208,8 +208,16 @@ COLLATED = {
     (PostgreSql15,): [
         ("text", "(id)", BY_BYTES),
         ("text COLLATE folded", "(id)", [("ABC", "one")]),
+        ("text", "(id COLLATE folded)", [("ABC", "one")]),
+        ("text COLLATE folded", '(id COLLATE "C")', BY_BYTES),
+        ("text COLLATE folded", '(id COLLATE "C" text_pattern_ops)', BY_BYTES),
+        ("text UNIQUE", "(id COLLATE folded)", [("ABC", "one")]),
     ],
-    (PostgreSql,): [("text", "(id)", BY_BYTES), ('text COLLATE "C"', "(id)", BY_BYTES)],
+    (PostgreSql,): [
+        ("text", "(id)", BY_BYTES),
+        ('text COLLATE "C"', "(id)", BY_BYTES),
+        ('varchar(20) COLLATE "C"', '(id COLLATE "POSIX" varchar_pattern_ops)', BY_BYTES),
+    ],
     (DuckDb, AdbcDuckDb): [
         ("varchar COLLATE nocase", "(id)", BY_BYTES),
         ("varchar COLLATE nocase.noaccent", "(id)", BY_BYTES),
@@ -242,6 +250,9 @@ def test_texts_are_compared_as_the_unique_index_does(
             "deterministic = false)"
         )
     for number, (text, key, expected) in enumerate(cases):
+        if scd and "UNIQUE" in text:
+            # Such a table can have only one version of each row.
+            continue
         table = f"t{number}"
         merging.execute(f"CREATE TABLE {table} (id {text} NOT NULL, n varchar(20){of_versions})")
         if not scd or merging.partial_indexes:

@@ -282,16 +282,6 @@ pub fn measure(schema: &str, name: &str, key: Option<&str>) -> String {
     }
 }
 
-/// A unique index on the key of an upsert.
-pub fn build_key_index(schema: &str, name: &str, key: &[String]) -> String {
-    let key: Vec<String> = key.iter().map(|name| identifier(name)).collect();
-    format!(
-        "CREATE UNIQUE INDEX ON {} ({})",
-        qualified(schema, name),
-        key.join(", ")
-    )
-}
-
 /// The name of the primary key of a staging table.
 pub fn primary_key_name(staging_table: &str) -> String {
     format!("{staging_table}_pkey")

@@ -11,6 +11,7 @@ use inrush_pgcopy::{NativeShape, PgType};
 use inrush_rows::ids::RunName;
 use inrush_source::Split;
 
+use super::key_index::KeyIndex;
 use super::versions::VersionsPlan;
 use super::{FlowCopy, MembersPlan, NewIndex, ReplacePlan, RoutePlan, UnitPlan};
 use crate::catalog::TableFacts;
@@ -201,6 +202,8 @@ pub enum Publish {
     Upsert {
         /// The columns that identify a row.
         key: Vec<String>,
+        /// The unique indexes of the target that say which keys are equal.
+        indexes: Vec<KeyIndex>,
         /// The versions of rows that the target keeps, if it does.
         versions: Option<VersionsPlan>,
     },

@@ -27,6 +27,7 @@ mod flow_target;
 mod identity;
 pub mod index_rebuild;
 mod intervals;
+pub mod key_index;
 mod layout;
 mod limits;
 pub mod members;

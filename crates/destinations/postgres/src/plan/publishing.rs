@@ -147,19 +147,24 @@ async fn merged(
         .iter()
         .map(|column| column.name.clone())
         .collect();
-    let versions = match request.flow.scd_columns()? {
+    let (indexes, versions) = match request.flow.scd_columns()? {
         None => {
-            upsert::check(request.session, target, &names, &key).await?;
-            None
+            let indexes = upsert::indexes(request.session, target, &names, &key).await?;
+            (indexes, None)
         }
         Some(scd) => {
             let ledger = &request.package.run.ledger_schema;
             let loaded = &columns.resolved.columns;
             let planned = VersionsPlan::plan(request.session, target, loaded, &key, scd, ledger);
-            Some(planned.await?)
+            let versions = planned.await?;
+            (vec![versions.index().clone()], Some(versions))
         }
     };
-    Ok(Publish::Upsert { key, versions })
+    Ok(Publish::Upsert {
+        key,
+        indexes,
+        versions,
+    })
 }
 
 /// How units in staging tables become part of the target.

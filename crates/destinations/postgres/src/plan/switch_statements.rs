@@ -2,6 +2,7 @@
 
 use inrush_rows::column::Column;
 
+use super::key_index::KeyIndex;
 use super::versions::VersionRows;
 use super::{FlowPlan, Publish, UnitPlan, routing};
 use crate::quote::{identifier, literal, qualified};
@@ -111,6 +112,7 @@ pub fn version_rows<'a>(
     let Publish::Upsert {
         key,
         versions: Some(versions),
+        ..
     } = &flow.publish
     else {
         return None;
@@ -172,6 +174,7 @@ pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> V
         Publish::Upsert {
             key,
             versions: None,
+            ..
         } => {
             let columns: Vec<String> = flow.columns.iter().map(|c| c.name.clone()).collect();
             vec![
@@ -274,14 +277,11 @@ pub fn merge(target: &str, source: &str, columns: &[String], key: &[String]) -> 
 }
 
 /// Counts the rows of a unit that will update a row of the target. A NULL is not equal to any key.
-pub fn count_updates(target: &str, source: &str, key: &[String]) -> String {
-    let same: Vec<String> = key
-        .iter()
-        .map(|name| format!("t.{0} = s.{0}", identifier(name)))
-        .collect();
+pub fn count_updates(target: &str, source: &str, indexes: &[KeyIndex]) -> String {
+    let same = indexes.iter().map(|index| index.is_same("t", "s"));
     format!(
         "SELECT count(*) FROM {source} s WHERE EXISTS (SELECT FROM {target} t WHERE {})",
-        same.join(" AND ")
+        same.collect::<Vec<_>>().join(" OR ")
     )
 }
 

@@ -336,11 +336,11 @@ fn each_step_of_unit(
 
 /// The query that counts the rows which an upsert will update; `None` in other modes.
 pub fn updates(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> Option<String> {
-    let Publish::Upsert { key, .. } = &flow.publish else {
+    let Publish::Upsert { indexes, .. } = &flow.publish else {
         return None;
     };
     let staging = qualified(staging_schema, &unit.staging_table);
-    Some(count_updates(&flow.target(), &staging, key))
+    Some(count_updates(&flow.target(), &staging, indexes))
 }
 
 fn each_of_users(statements: &[String], see: &mut dyn FnMut(Shown)) {

@@ -310,8 +310,9 @@ impl<'a> UnitPlanner<'a> {
             // ATTACH finds those of the target.
             (Publish::CreatePartitioned { .. }, _) => self.new_indexes(staging_table).collect(),
             // Of several rows with one key, only one can be merged.
-            (Publish::Upsert { key, .. }, _) => {
-                vec![staging::build_key_index(schema, staging_table, key)]
+            (Publish::Upsert { indexes, .. }, _) => {
+                let table = qualified(schema, staging_table);
+                indexes.iter().map(|index| index.build_on(&table)).collect()
             }
             _ => Vec::new(),
         }

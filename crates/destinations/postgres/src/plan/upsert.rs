@@ -3,18 +3,20 @@
 use tokio_postgres::error::SqlState;
 
 use super::flow_target::FlowTarget;
+use super::key_index::{self, FoundIndex, KeyIndex};
 use super::switch_statements::merge;
 use crate::Session;
 use crate::plan::failure::PlanFailure;
 use crate::quote::identifier;
 
-/// Refuses a key that the server cannot merge on. The server is asked to plan the same statement, without running it.
-pub async fn check(
+/// The unique indexes by which the server merges on a key. A key that it cannot merge on is refused. The server is asked to plan
+/// the same statement, without running it.
+pub async fn indexes(
     session: &Session,
     target: &FlowTarget<'_>,
     columns: &[String],
     key: &[String],
-) -> Result<(), PlanFailure> {
+) -> Result<Vec<KeyIndex>, PlanFailure> {
     if let Some(missing) = key.iter().find(|name| !columns.contains(name)) {
         return Err(target
             .mismatch(
@@ -31,7 +33,7 @@ pub async fn check(
         .query(&sql, &[], "asking the server for the merge on the key")
         .await
     else {
-        return check_indexes(session, target, key).await;
+        return immediate_indexes(session, target, key).await;
     };
     if error.code() != Some(&SqlState::INVALID_COLUMN_REFERENCE) {
         return Err(error.into());
@@ -47,37 +49,31 @@ pub async fn check(
     ).into())
 }
 
-/// Refuses a unique index on the key if the merge on it would fail or add duplicates, although the server can plan it.
-async fn check_indexes(
+/// The unique indexes on the key. One is refused if the merge on it would fail or add duplicates, although the server can plan it.
+async fn immediate_indexes(
     session: &Session,
     target: &FlowTarget<'_>,
     key: &[String],
-) -> Result<(), PlanFailure> {
+) -> Result<Vec<KeyIndex>, PlanFailure> {
     let facts = target.facts.as_ref().expect("an upsert has a target");
-    // Servers before 15 have no column for NULLS NOT DISTINCT.
-    let sql = "SELECT c.relname::text, i.indimmediate, \
-               COALESCE(pg_catalog.to_jsonb(i) ->> 'indnullsnotdistinct' = 'true', false), i.indisprimary \
-               FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid \
-               WHERE i.indrelid = $1 AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = $2 \
-               AND NOT EXISTS (SELECT FROM pg_catalog.generate_series(0, i.indnkeyatts - 1) place \
-               LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[place] AND a.attnum > 0 \
-               WHERE a.attname IS NULL OR a.attname <> ALL ($3::text[])) ORDER BY c.relname";
-    let count = i16::try_from(key.len()).unwrap_or(i16::MAX);
-    let doing = "asking the server for the unique indexes on the key";
-    let found = session
-        .query(sql, &[&facts.oid, &count, &key], doing)
-        .await?;
+    let found = key_index::find(session, facts.oid, key, None).await?;
     let names: Vec<String> = key.iter().map(|name| identifier(name)).collect();
     let names = names.join(", ");
     let may_be_null = key.iter().any(|name| {
         let mut known = facts.columns.iter();
         known.any(|column| column.name == *name && !column.not_null)
     });
-    for row in found {
-        let index = identifier(row.get(0));
-        let (is_immediate, takes_one_null): (bool, bool) = (row.get(1), row.get(2));
+    for FoundIndex {
+        name,
+        is_immediate,
+        takes_one_null,
+        is_primary,
+        ..
+    } in &found
+    {
+        let index = identifier(name);
         if !is_immediate {
-            let kind = match row.get(3) {
+            let kind = match is_primary {
                 true => "PRIMARY KEY",
                 false => "UNIQUE",
             };
@@ -93,7 +89,7 @@ async fn check_indexes(
                 )
                 .into());
         }
-        if takes_one_null && may_be_null {
+        if *takes_one_null && may_be_null {
             return Err(target
                 .refusal(
                     format!(
@@ -105,5 +101,5 @@ async fn check_indexes(
                 .into());
         }
     }
-    Ok(())
+    Ok(key_index::distinct(key, found))
 }

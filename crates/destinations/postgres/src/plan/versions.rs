@@ -10,6 +10,7 @@ use inrush_rows::column::{Column, ColumnType};
 use tokio_postgres::error::SqlState;
 
 use super::flow_target::FlowTarget;
+use super::key_index::{self, KeyIndex};
 use crate::Session;
 use crate::catalog::{CatalogColumn, TableFacts};
 use crate::plan::failure::PlanFailure;
@@ -28,6 +29,8 @@ pub struct VersionsPlan {
     time_type: TimeType,
     /// The ledger's table of runs.
     run_table: String,
+    /// The unique index of the current versions, which says which keys are equal.
+    index: KeyIndex,
 }
 
 /// The type of the columns with times, as SQL names it.
@@ -160,6 +163,7 @@ impl VersionsPlan {
             overwritten: others().filter(|name| !is_tracked(name)).cloned().collect(),
             time_type: time_type(target, facts, &columns)?,
             run_table: qualified(ledger_schema, "run"),
+            index: index_of_current(session, target, key, &columns.valid_to).await?,
             columns,
         };
         if versions.tracked.is_empty() {
@@ -170,11 +174,15 @@ impl VersionsPlan {
                 )
                 .into());
         }
-        versions.check_indexes(session, target, key).await?;
         versions
             .check_statements(session, target, loaded, key)
             .await?;
         Ok(versions)
+    }
+
+    /// The unique index of the current versions.
+    pub fn index(&self) -> &KeyIndex {
+        &self.index
     }
 
     /// The column in which a version begins.
@@ -185,56 +193,6 @@ impl VersionsPlan {
     /// The column in which a version ends.
     pub fn valid_to(&self) -> &str {
         &self.columns.valid_to
-    }
-
-    /// Refuses a target without the unique index on the key of current versions, or with one on the key alone. The server is
-    /// asked which index it would use, without running the statement.
-    async fn check_indexes(
-        &self,
-        session: &Session,
-        target: &FlowTarget<'_>,
-        key: &[String],
-    ) -> Result<(), PlanFailure> {
-        let keys = list(key.iter());
-        let current = format!("WHERE {} IS NULL", identifier(&self.columns.valid_to));
-        let has_index = async |condition: &str| {
-            let sql = format!(
-                "EXPLAIN INSERT INTO {0} ({keys}) SELECT {keys} FROM {0} ON CONFLICT ({keys}) {condition} DO NOTHING",
-                target.sql
-            );
-            let doing = "asking the server for the unique index of current versions";
-            match session.query(&sql, &[], doing).await {
-                Ok(_) => Ok(true),
-                Err(error) if error.code() == Some(&SqlState::INVALID_COLUMN_REFERENCE) => {
-                    Ok(false)
-                }
-                Err(error) => Err(error),
-            }
-        };
-        if has_index("").await? {
-            return Err(target
-                .refusal(
-                    format!(
-                        "has a unique index on the key ({keys}), so it can have only one version of each row"
-                    ),
-                    format!(
-                        "drop that index, and CREATE UNIQUE INDEX ON {} ({keys}) {current};",
-                        target.sql
-                    ),
-                )
-                .into());
-        }
-        if !has_index(&current).await? {
-            return Err(target
-                .refusal(
-                    format!(
-                        "has no unique index on the key ({keys}) of its current versions, which `scd` needs"
-                    ),
-                    format!("CREATE UNIQUE INDEX ON {} ({keys}) {current};", target.sql),
-                )
-                .into());
-        }
-        Ok(())
     }
 
     /// Refuses columns that the server cannot compare.
@@ -301,15 +259,8 @@ impl VersionsPlan {
         let [valid_from, valid_to] =
             [&self.columns.valid_from, &self.columns.valid_to].map(|name| identifier(name));
         let current = self.columns.current.as_deref().map(identifier);
-        let same_key = key
-            .iter()
-            .map(|name| format!("t.{0} = s.{0}", identifier(name)));
-        let same_key: Vec<String> = same_key.collect();
-        let is_current_of = format!("{} AND t.{valid_to} IS NULL", same_key.join(" AND "));
-        let is_ended_of: Vec<String> = key
-            .iter()
-            .map(|name| format!("e.{0} = s.{0}", identifier(name)))
-            .collect();
+        let is_current_of = format!("{} AND t.{valid_to} IS NULL", self.index.is_same("t", "s"));
+        let is_ended_of = self.index.is_same("e", "s");
         let key_texts: Vec<String> = key
             .iter()
             .map(|name| format!("s.{}::text", identifier(name)))
@@ -351,9 +302,8 @@ impl VersionsPlan {
             ),
             overlap: format!(
                 "SELECT {key_texts}, e.{valid_to}::text, {moment}::text FROM {staging} s \
-                 JOIN {target} e ON {} AND e.{valid_to} > {moment} LEFT JOIN {target} t ON {is_current_of} \
-                 WHERE NOT {is_known} OR {changed} ORDER BY {in_order} LIMIT 1",
-                is_ended_of.join(" AND ")
+                 JOIN {target} e ON {is_ended_of} AND e.{valid_to} > {moment} LEFT JOIN {target} t ON {is_current_of} \
+                 WHERE NOT {is_known} OR {changed} ORDER BY {in_order} LIMIT 1"
             ),
             end: format!(
                 "UPDATE {target} t SET {valid_to} = {moment}{} FROM {staging} s WHERE {is_current_of} AND {changed}",
@@ -393,6 +343,56 @@ impl VersionMerge {
         let all = before.chain(self.changes()).chain([&self.count_current]);
         all.map(Step::sketch)
     }
+}
+
+/// The unique index of current versions. A target without one is refused, and so is one with such an index on the key alone. The
+/// server is asked whether it would use one, without running the statement.
+async fn index_of_current(
+    session: &Session,
+    target: &FlowTarget<'_>,
+    key: &[String],
+    valid_to: &str,
+) -> Result<KeyIndex, PlanFailure> {
+    let keys = list(key.iter());
+    let current = format!("WHERE {} IS NULL", identifier(valid_to));
+    let has_index = async |condition: &str| {
+        let sql = format!(
+            "EXPLAIN INSERT INTO {0} ({keys}) SELECT {keys} FROM {0} ON CONFLICT ({keys}) {condition} DO NOTHING",
+            target.sql
+        );
+        let doing = "asking the server for the unique index of current versions";
+        match session.query(&sql, &[], doing).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.code() == Some(&SqlState::INVALID_COLUMN_REFERENCE) => Ok(false),
+            Err(error) => Err(error),
+        }
+    };
+    if has_index("").await? {
+        return Err(target
+            .refusal(
+                format!(
+                    "has a unique index on the key ({keys}), so it can have only one version of each row"
+                ),
+                format!(
+                    "drop that index, and CREATE UNIQUE INDEX ON {} ({keys}) {current};",
+                    target.sql
+                ),
+            )
+            .into());
+    }
+    if !has_index(&current).await? {
+        return Err(target
+            .refusal(
+                format!(
+                    "has no unique index on the key ({keys}) of its current versions, which `scd` needs"
+                ),
+                format!("CREATE UNIQUE INDEX ON {} ({keys}) {current};", target.sql),
+            )
+            .into());
+    }
+    let facts = target.facts.as_ref().expect("an upsert has a target");
+    let found = key_index::find(session, facts.oid, key, Some(valid_to)).await?;
+    Ok(key_index::distinct(key, found).swap_remove(0))
 }
 
 /// The type of the columns with times. A date is refused, because it cannot distinguish two runs of one day.
