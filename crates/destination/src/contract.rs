@@ -25,6 +25,8 @@
 //!     staged_sums            its own sums of columns, where the package asks for them
 //!     shut_out               processes that joined the run commit nothing any more
 //!     publish                readers see all rows; the run is marked as switched
+//!       RowsInSource           finds rows that a target refuses only now, and takes them as rejects
+//!     is_switched, published   after a publish that failed
 //!     analyze                the statistics of each target are updated, where the package asks for that
 //! ```
 //!
@@ -52,7 +54,6 @@
 //! Every call may block. An implementation uses only the caller's thread of the engine; it may also have its own
 //! threads.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -66,7 +67,8 @@ use crate::expected_load::ExpectedLoad;
 use crate::layout::{Filling, Layout, PublishesInto, SplitFacts};
 use crate::ledger_records::{NewRun, RunRecord, UnitRecord};
 use crate::loading::{LoadWatch, StreamSetup};
-use crate::members::{AddedMembers, MemberNumbers, MembersPlan};
+use crate::members::{MemberNumbers, MembersPlan};
+use crate::publishing::{PublishStep, Published, RowsInSource};
 use crate::rows_not_taken::Written;
 use crate::run_ledger::RunLedger;
 use crate::sampling::SessionSampler;
@@ -231,12 +233,22 @@ pub trait OpenRun: Send + Sync {
     /// that the abilities name. Calls `reached` at each step on the way.
     ///
     /// If a target refuses rows, nothing is published. If a careful load can find these rows, fails with
-    /// [`Error::RowsRefused`](crate::Error::RowsRefused), which names the target.
-    fn publish(&self, reached: &dyn Fn(PublishStep)) -> Result<Published>;
+    /// [`Error::RowsRefused`](crate::Error::RowsRefused), which names the target. A destination may then copy the rows of this
+    /// target one by one in the next publish: `source` finds the rows that the target refuses, and takes them as rejects.
+    fn publish(
+        &self,
+        reached: &dyn Fn(PublishStep),
+        source: &mut dyn RowsInSource,
+    ) -> Result<Published>;
 
     /// True if the run is switched. Called after a [`publish`](OpenRun::publish) that failed, because its reply may
     /// have been lost.
     fn is_switched(&self) -> Result<bool>;
+
+    /// The result of a publish that has failed although the run is switched, as far as this process knows it.
+    fn published(&self) -> Published {
+        Published::default()
+    }
 
     /// Updates the statistics of a target, by its index. Called for each target after a
     /// [`publish`](OpenRun::publish) that succeeded, if the package asks for it, and not again: the rows are published
@@ -400,45 +412,4 @@ pub trait UnitStream {
     fn finish(&mut self, _target: usize, _unit_key: &UnitKey) -> Result<()> {
         Ok(())
     }
-}
-
-/// Steps of [`OpenRun::publish`] and of [`RunLedger::undo`], for tests that end the process at one of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PublishStep {
-    /// Some of the work is done, and none of it is visible.
-    Under,
-    /// Everything is ready to be committed.
-    BeforeCommit,
-    /// Everything is committed.
-    Committed,
-    /// The run is recorded as switched, and leftovers of staging are about to be removed, if that is a separate step.
-    Tidying,
-}
-
-/// The rows that were merged into a target, by what they did there. Each staged row is counted in one of the numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MergedRows {
-    /// Rows whose key had no row in the target, or no current version.
-    pub new: u64,
-    /// Rows that ended the current version of their key and added a new one.
-    pub changed: u64,
-    /// Rows that were written over the row of their key, or over its current version.
-    pub overwritten: u64,
-    /// Rows that are equal to the current version of their key. Without versions each row with a known key is overwritten.
-    pub unchanged: u64,
-}
-
-/// The result of a publish.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Published {
-    /// Rows in each target after the publish, in the plan's order, if known.
-    pub rows: Vec<Option<u64>>,
-    /// Partitions of each target that were written, by name.
-    pub partitions: BTreeMap<usize, Vec<String>>,
-    /// The members that were added to the references of lookups, once for each reference.
-    pub members: Vec<AddedMembers>,
-    /// The merged rows of each target with [`WriteMode::Upsert`](crate::WriteMode::Upsert).
-    pub merged: BTreeMap<usize, MergedRows>,
-    /// Notes for the user.
-    pub notes: Vec<String>,
 }

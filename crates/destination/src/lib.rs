@@ -23,6 +23,7 @@ pub mod ledger_row;
 pub mod loading;
 pub mod members;
 pub mod merge;
+pub mod publishing;
 pub mod rows_not_taken;
 pub mod run_ledger;
 pub mod sampling;
@@ -40,8 +41,7 @@ pub use abilities::{Abilities, Ability, AbilityText, OwnMemory, PublishedTogethe
 pub use account::Account;
 pub use address::Address;
 pub use contract::{
-    CancelRun, Destination, LoadMethod, MergedRows, OpenRun, PublishStep, Published, UnitPart,
-    UnitStream, WrittenSplits,
+    CancelRun, Destination, LoadMethod, OpenRun, UnitPart, UnitStream, WrittenSplits,
 };
 pub use difference::Difference;
 pub use error::{Error, Result};
@@ -53,6 +53,10 @@ pub use ledger_records::{
 pub use ledger_row::LedgerRow;
 pub use loading::{LoadWatch, MeteredPhase, StreamMeter, StreamSetup, Unmetered, Watched};
 pub use members::{AddedMembers, MEMBERS_BYTES_MAX, MemberNumbers, MembersPlan};
+pub use publishing::{
+    MergedRows, NoSource, PublishStep, Published, PublishedPartition, RefusedStagedRow,
+    RowsInSource,
+};
 pub use rows_not_taken::{Adapted, Misfit, RefusedRow, Written};
 pub use run_ledger::RunLedger;
 pub use sampling::{ServerFigures, SessionSampler};

@@ -4,9 +4,9 @@
 
 use inrush_rows::ids::{RunKey, UnitKey};
 
-use crate::contract::PublishStep;
 use crate::error::Result;
 use crate::ledger_records::{LoadedInput, PastRun, RunRecord, UnitRecord, UnitTotal};
+use crate::publishing::PublishStep;
 use crate::target::TargetName;
 use crate::undo::{UndoRequest, UndoneRun};
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::contract::PublishStep;
 use crate::error::Result;
 use crate::ledger_records::RunRecord;
+use crate::publishing::PublishStep;
 
 /// An undo that is asked for.
 #[derive(Clone, Debug)]

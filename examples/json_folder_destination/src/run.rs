@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use inrush_destination::{
-    CancelRun, Error, OpenRun, PublishStep, Published, Result, RunRecord, StreamSetup, TargetPlan,
-    UnitStream, WriteMode,
+    CancelRun, Error, OpenRun, PublishStep, Published, Result, RowsInSource, RunRecord,
+    StreamSetup, TargetPlan, UnitStream, WriteMode,
 };
 use inrush_rows::ids::UnitKey;
 
@@ -162,7 +162,11 @@ impl OpenRun for Run {
         self.stagings.iter().map(count).collect()
     }
 
-    fn publish(&self, reached: &dyn Fn(PublishStep)) -> Result<Published> {
+    fn publish(
+        &self,
+        reached: &dyn Fn(PublishStep),
+        _: &mut dyn RowsInSource,
+    ) -> Result<Published> {
         let staged = self.staged_rows()?;
         reached(PublishStep::Under);
         let before_rename = || {

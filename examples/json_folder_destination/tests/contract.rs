@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow_array::{Float64Array, Int32Array, RecordBatch};
 use inrush_destination::{
-    Address, ColumnPlan, Destination, Error, LoadMethod, NewRun, OpenRun, PublishStep,
+    Address, ColumnPlan, Destination, Error, LoadMethod, NewRun, NoSource, OpenRun, PublishStep,
     ReplacedRows, RunRecord, StreamSetup, TargetPlan, UnitPart, UnitRecord, WriteMode,
 };
 use inrush_example_destination::open;
@@ -216,7 +216,9 @@ fn a_resumed_run_has_its_committed_units_and_nothing_else() {
     assert_eq!(again.staged_rows().expect("they are counted"), [2]);
     assert!(scene.tables().is_empty() && !again.is_switched().expect("it is known"));
     load(&*again, 0, "two", &[3]);
-    let published = again.publish(&|_| {}).expect("it is published");
+    let published = again
+        .publish(&|_| {}, &mut NoSource)
+        .expect("it is published");
     assert_eq!(published.rows, [Some(3)]);
     assert!(again.is_switched().expect("it is known"));
     assert_eq!(scene.tables()["t"], [row(1), row(2), row(3)]);
@@ -304,7 +306,8 @@ fn values_without_a_counterpart_are_misfits() {
         .collect();
     assert_eq!(misfits, [(0, 1)]);
     assert_eq!(stream.commit(&record).expect("it is committed"), 2);
-    run.publish(&|_| {}).expect("it is published");
+    run.publish(&|_| {}, &mut NoSource)
+        .expect("it is published");
     assert_eq!(scene.tables()["t"], [r#"{"id":3,"price":-0.0}"#, "{}"]);
 }
 
@@ -321,13 +324,16 @@ fn all_targets_are_published_in_one_step_or_none() {
             run.cancel_handle().cancel();
         }
     };
-    let cancelled = run.publish(&before_commit).expect_err("it was cancelled");
+    let cancelled = run
+        .publish(&before_commit, &mut NoSource)
+        .expect_err("it was cancelled");
     assert!(matches!(cancelled, Error::Interrupted), "{cancelled}");
     assert!(scene.tables().is_empty() && !run.is_switched().expect("it is known"));
     let run_id = run.record().run_id;
     drop(run);
     let run = scene.begin(Some(run_id), &targets).expect("it is resumed");
-    run.publish(&|_| {}).expect("it is published");
+    run.publish(&|_| {}, &mut NoSource)
+        .expect("it is published");
     assert_eq!(
         scene.tables(),
         BTreeMap::from([
@@ -345,7 +351,7 @@ fn modes_keep_and_replace_rows() {
             .begin(None, &[scene.plan("t", mode)])
             .expect("it begins");
         load(&*run, 0, "unit", &[id]);
-        run.publish(&|_| {}).map(drop)
+        run.publish(&|_| {}, &mut NoSource).map(drop)
     };
     publish(WriteMode::Append, 1).expect_err("there is no table");
     publish(WriteMode::Create, 1).expect("it is published");

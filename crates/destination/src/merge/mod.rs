@@ -20,8 +20,8 @@ use inrush_rows::sql_text::identifier;
 
 pub use self::obstacle::{MergeObstacle, names};
 use crate::calendar_text;
-use crate::contract::MergedRows;
 use crate::error::{Error, Result};
+use crate::publishing::MergedRows;
 use crate::steps::Step;
 use crate::target::{ColumnPlan, MergePlan, TargetPlan, VersionColumns};
 

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use inrush_destination::{
     CancelRun, ColumnForm, Error, MemberNumbers, NewRun, OpenRun, PublishStep, Published, Result,
-    RunRecord, RunState, StagedSums, StreamSetup, TargetPlan, UnitStream, staging_name,
+    RowsInSource, RunRecord, RunState, StagedSums, StreamSetup, TargetPlan, UnitStream,
+    staging_name,
 };
 use inrush_rows::ids::{RunId, RunKey, UnitKey};
 
@@ -375,7 +376,11 @@ impl OpenRun for AdbcRun {
         sums::staged(vendor, &mut self.session(), &self.stagings[target], forms)
     }
 
-    fn publish(&self, reached: &dyn Fn(PublishStep)) -> Result<Published> {
+    fn publish(
+        &self,
+        reached: &dyn Fn(PublishStep),
+        _: &mut dyn RowsInSource,
+    ) -> Result<Published> {
         publish::publish(self, &mut self.session(), reached)
     }
 

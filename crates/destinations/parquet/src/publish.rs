@@ -101,7 +101,8 @@ fn publish_all(run: &ParquetRun, reached: &dyn Fn(PublishStep)) -> Result<Publis
         };
         published.rows.push(Some(rows));
         if !partitions.is_empty() {
-            published.partitions.insert(index, partitions);
+            let partitions = partitions.into_iter().map(Into::into);
+            published.partitions.insert(index, partitions.collect());
         }
     }
     finish(run, reached)?;

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use inrush_destination::{
-    CancelRun, ColumnForm, Error, NewRun, OpenRun, PublishStep, Published, Result, RunRecord,
-    RunState, StagedSums, StreamSetup, TargetPlan, UnitStream, WriteMode,
+    CancelRun, ColumnForm, Error, NewRun, OpenRun, PublishStep, Published, Result, RowsInSource,
+    RunRecord, RunState, StagedSums, StreamSetup, TargetPlan, UnitStream, WriteMode,
 };
 use inrush_rows::ids::{RunId, UnitKey};
 
@@ -479,7 +479,11 @@ impl OpenRun for ParquetRun {
         joined::close(&self.root, &closed, &|| self.is_interrupted())
     }
 
-    fn publish(&self, reached: &dyn Fn(PublishStep)) -> Result<Published> {
+    fn publish(
+        &self,
+        reached: &dyn Fn(PublishStep),
+        _: &mut dyn RowsInSource,
+    ) -> Result<Published> {
         refuse_joined(self, "publishes nothing")?;
         publish::publish(self, reached)
     }

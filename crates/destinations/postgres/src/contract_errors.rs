@@ -5,7 +5,9 @@ use inrush_pgclient::ClientError;
 
 use super::PostgresError;
 use super::ledger::LedgerError;
+use super::switch::SwitchError;
 use super::undo::UndoError;
+use crate::load_error::LoadError;
 
 /// The hint of a batch that does not fit its table, which the server has not seen.
 const ENCODING_HINT: &str =
@@ -24,10 +26,7 @@ impl From<PostgresError> for Error {
                 context,
                 ..
             }) => {
-                let message = match context {
-                    Some(context) => format!("the server says: {message} ({context})"),
-                    None => format!("the server says: {message}"),
-                };
+                let message = server_says(&message, context.as_deref());
                 match is_blocked {
                     true => Error::Blocked {
                         doing,
@@ -71,6 +70,32 @@ impl From<PostgresError> for Error {
     }
 }
 
+/// The server's error about a row of a target.
+pub fn rows_refused(error: &PostgresError, target: usize) -> Error {
+    let (doing, message) = match error {
+        PostgresError::Client(ClientError::Refused {
+            doing,
+            message,
+            context,
+            ..
+        }) => (doing.clone(), server_says(message, context.as_deref())),
+        other => ("loading rows".to_owned(), other.to_string()),
+    };
+    Error::RowsRefused {
+        target,
+        doing,
+        message,
+        hint: error.hint(),
+    }
+}
+
+fn server_says(message: &str, context: Option<&str>) -> String {
+    match context {
+        Some(context) => format!("the server says: {message} ({context})"),
+        None => format!("the server says: {message}"),
+    }
+}
+
 impl From<LedgerError> for Error {
     fn from(error: LedgerError) -> Error {
         let hint = error.hint().unwrap_or_else(|| NO_HINT.to_owned());
@@ -94,6 +119,27 @@ impl From<UndoError> for Error {
                 Error::Unsuitable { what, hint }
             }
             UndoError::Blocked { .. } => Error::Held { what, hint },
+        }
+    }
+}
+
+impl From<SwitchError> for Error {
+    fn from(error: SwitchError) -> Error {
+        let hint = error.hint().unwrap_or_else(|| NO_HINT.to_owned());
+        let what = error.to_string();
+        match error {
+            SwitchError::Destination(error) => error.into(),
+            SwitchError::Refused { source, .. } => source.into(),
+            SwitchError::Careful(error) => LoadError::Engine(*error).into(),
+            SwitchError::Ledger(error) => error.into(),
+            SwitchError::Verify(error) => LoadError::Verify(error).into(),
+            SwitchError::Statement { source, .. } | SwitchError::Members { source, .. }
+                if source.is_lost() =>
+            {
+                (*source).into()
+            }
+            SwitchError::Count { .. } => Error::Unverified { what, hint },
+            _ => Error::Unsuitable { what, hint },
         }
     }
 }

@@ -6,7 +6,7 @@ use inrush_engine::verify::VerifyError;
 use inrush_source::SourceError;
 
 use crate::PostgresError;
-use crate::contract_errors::NO_HINT;
+use crate::contract_errors::{NO_HINT, rows_refused};
 use crate::copy::CopyStop;
 use crate::ledger::LedgerError;
 
@@ -81,19 +81,9 @@ impl From<LoadError> for inrush_destination::Error {
 
 /// An error of the server; of a row, if it refused one.
 fn refused(error: PostgresError, target: usize) -> inrush_destination::Error {
-    let is_of_row = error.row_refusal().is_some();
-    match error.into() {
-        inrush_destination::Error::Refused {
-            doing,
-            message,
-            hint,
-        } if is_of_row => inrush_destination::Error::RowsRefused {
-            target,
-            doing,
-            message,
-            hint,
-        },
-        other => other,
+    match error.row_refusal().is_some() {
+        true => rows_refused(&error, target),
+        false => error.into(),
     }
 }
 

@@ -107,7 +107,8 @@ fn switch(
             copied.push(place);
         }
         if !filled.partitions.is_empty() {
-            published.partitions.insert(place, filled.partitions);
+            let partitions = filled.partitions.into_iter().map(Into::into);
+            published.partitions.insert(place, partitions.collect());
         }
         loaded.push(staged);
         if place == 0 {

@@ -11,7 +11,7 @@ use inrush_destination::staging_name;
 use inrush_destination::sums::{ColumnForm, StagedSums};
 use inrush_destination::{
     CancelRun, Error, MemberNumbers, MembersPlan, NewRun, OpenRun, PublishStep, Published, Result,
-    RunRecord, RunState, SessionSampler, StreamSetup, TargetPlan, UnitStream,
+    RowsInSource, RunRecord, RunState, SessionSampler, StreamSetup, TargetPlan, UnitStream,
 };
 use inrush_rows::ids::{RunId, RunKey, UnitKey};
 use inrush_tdsclient::{Interrupt, SessionWatch};
@@ -351,7 +351,11 @@ impl OpenRun for SqlRun {
         sums::staged(&mut self.control(), &self.stagings[target], forms)
     }
 
-    fn publish(&self, reached: &dyn Fn(PublishStep)) -> Result<Published> {
+    fn publish(
+        &self,
+        reached: &dyn Fn(PublishStep),
+        _: &mut dyn RowsInSource,
+    ) -> Result<Published> {
         publish::publish(self, &mut self.control(), reached)
     }
 

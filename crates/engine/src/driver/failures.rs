@@ -73,26 +73,3 @@ impl From<inrush_destination::Error> for PlanError {
         }
     }
 }
-
-/// The destination failed while it published, and its ledger could not be read afterwards: the rows may be committed or
-/// not.
-#[derive(Debug, thiserror::Error)]
-#[error("{error}; it is not known yet whether the rows are in their targets: {asking}")]
-struct UnknownSwitch {
-    error: String,
-    asking: String,
-}
-
-/// The error of a run that failed with `error` while it published, and whose ledger could then not be read (`asking`).
-pub fn unknown_switch(
-    error: &inrush_destination::Error,
-    asking: &inrush_destination::Error,
-) -> Error {
-    let unknown = UnknownSwitch {
-        error: error.to_string(),
-        asking: asking.to_string(),
-    };
-    let hint = "run the same command again when the destination can be read: its ledger says whether \
-                they are, and no row is loaded twice";
-    Error::Driver(DriverError::new(unknown, Some(hint.to_owned())))
-}

@@ -7,11 +7,11 @@
 //! | traits | describe |
 //! |---|---|
 //! | [`plan::RunPlan`], [`plan::PlannedFlow`], [`plan::PlannedUnit`] | its plan |
-//! | [`run::LoadSteps`], [`run::DriverRun`], [`run::CommittedUnits`] | the steps of a run, from the lock to the publish |
+//! | [`run::LoadSteps`], [`run::DriverRun`], [`run::CommittedUnits`] | the steps of a run beside its streams and its publish |
 //! | [`sums::DriverSums`], [`sums::BatchSums`] | its own comparison of the rows that were sent with the rows that it has stored |
 //! | [`preflight::MeasuredDestination`], [`preflight::decode::EncodeRows`] | the measurements of a preflight |
 //!
-//! Its ledger is a `RunLedger` of the contract, its run is an `OpenRun` from the first stream to the last, its streams are
+//! Its ledger is a `RunLedger` of the contract, its run is an `OpenRun` from the first stream to the publish, its streams are
 //! `UnitStream`s, and its server is asked by a `SessionSampler`. [`run::run`] loads with these, and callers use
 //! [`crate::driver_trait::Driver`].
 //!

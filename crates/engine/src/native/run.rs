@@ -11,8 +11,7 @@ pub use crate::run::kept_units::{KeptPart, KeptUnit, KeptUnits};
 pub use crate::run::ledger_checks::LedgerChecks;
 pub use crate::run::prepared::{DriverRun, PreparedRun};
 pub use crate::run::run;
-pub use crate::run::settle::settle;
-pub use crate::run::steps::{AlreadyLoaded, LoadSteps, Preparation, PublishEnd, SwitchedTarget};
+pub use crate::run::steps::{AlreadyLoaded, LoadSteps, Preparation};
 pub use crate::run::unit_reports::UnitEnd;
 
 /// Notes for the user about the plan.

@@ -19,14 +19,12 @@ pub trait CommittedUnits<R> {
     fn rows_staged(&self, flow: usize) -> Option<u64>;
 }
 
-/// The ledger's facts about units, which agree with files and destination, and the tasks of the switch.
+/// The ledger's facts about units, which agree with files and destination.
 pub struct Verified<'a, S: LoadSteps> {
     steps: &'a S,
     context: RunContext<'a, S::Run>,
     /// The ledger's facts.
     pub committed: S::Committed,
-    /// The tasks of the switch.
-    pub tasks: S::Tasks,
 }
 
 impl<'a, S: LoadSteps> Verified<'a, S> {
@@ -34,12 +32,10 @@ impl<'a, S: LoadSteps> Verified<'a, S> {
     pub fn of(steps: &'a S, context: RunContext<'a, S::Run>) -> Result<Verified<'a, S>, Error> {
         let committed = steps.committed(&context)?;
         check(context.run, &committed)?;
-        let tasks = steps.tasks(&context, &committed)?;
         Ok(Verified {
             steps,
             context,
             committed,
-            tasks,
         })
     }
 

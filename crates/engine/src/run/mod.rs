@@ -18,8 +18,8 @@
 //! before the load and after it, and [`streams`] those of the load, beside the [`watch`]. [`prepared`] has the state of a run, [`kept_units`] the work
 //! that is kept from earlier attempts, [`lost_rejects`] finds kept work that must be loaded again, [`first_rows`] reads
 //! the keys of all rows before the load if a step keeps the first of several rows (`distinct_on`), [`ledger_checks`] compares the
-//! ledger with the files and [`account`] with the destination's counts, [`publish`] makes the rows visible, [`settle`] asks
-//! the ledger if the answer to that was lost, [`analyze`] updates the targets' statistics, [`gathering`], [`unit_reports`] and
+//! ledger with the files and [`account`] with the destination's counts, [`publish`] makes the rows visible, [`rows_in_source`] finds rows
+//! that a target refuses then, [`settle`] asks the ledger if the answer was lost, [`analyze`] updates the targets' statistics, [`gathering`], [`unit_reports`] and
 //! [`report`] make the report, and [`ending`] writes it.
 
 pub(crate) mod account;
@@ -38,6 +38,7 @@ pub(crate) mod prepare;
 pub(crate) mod prepared;
 mod publish;
 mod report;
+mod rows_in_source;
 pub(crate) mod settle;
 pub(crate) mod steps;
 pub(crate) mod streams;

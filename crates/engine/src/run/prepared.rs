@@ -76,6 +76,9 @@ pub trait DriverRun: DerefMut<Target = PreparedRun<Self::Plan>> {
     /// The name of the file in the run's folder that holds the rejects of a part of a unit.
     fn reject_file_name(&self, unit: UnitPlace, part: Part) -> String;
 
+    /// True if the target of a flow keeps versions of rows.
+    fn keeps_versions(&self, flow: usize) -> bool;
+
     /// True if the sums of a unit's rows are compared before its commit.
     fn is_verified(&self, _: UnitPlace) -> bool {
         false

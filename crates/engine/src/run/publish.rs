@@ -4,34 +4,64 @@
 //! publish ── a target refuses a row ──> load units of its flow again ──> verify the account ──> publish
 //! ```
 //!
-//! The destination says how often that may help: it returns the refusal as an error once another try cannot succeed.
+//! After an error the ledger says whether the run is published nevertheless ([`settle`](super::settle)).
 
 use std::collections::BTreeMap;
+
+use inrush_destination::{AddedMembers, Error as DestinationError, MergedRows, Published};
+use inrush_rows::cancel::StopReason;
 
 use super::account::Verified;
 use super::context::RunContext;
 use super::gathering::Gathering;
 use super::plan::RunPlan;
-use super::steps::{LoadSteps, PublishEnd, SwitchedTarget};
+use super::prepared::DriverRun;
+use super::rows_in_source::SourceOfStaged;
+use super::settle::{settle, unknown_switch};
+use super::steps::LoadSteps;
+use crate::driver_error::DriverError;
 use crate::error::Error;
+use crate::fault;
 use crate::load::refuse_pipe;
 use crate::pipeline::results::StreamResult;
 use crate::plan::PlannedFlow;
+use crate::report::{MembersReport, PartitionReport, VersionsReport};
 
-/// Publishes, and loads units again as often as that is necessary.
+/// A target after the switch.
+#[derive(Default)]
+pub struct SwitchedTarget {
+    /// The partitions that were written.
+    pub partitions: Vec<PartitionReport>,
+    /// Rows that replaced others of the same key, for an upsert.
+    pub rows_updated: Option<u64>,
+    /// For an upsert with `scd`: the numbers of its rows that became new versions, and of the others.
+    pub versions: Option<VersionsReport>,
+    /// The members that its lookups have added to their references.
+    pub members: Vec<MembersReport>,
+}
+
+/// Publishes, and loads units again as often as that may help.
 pub fn publish<'a, S: LoadSteps>(
     steps: &'a S,
     context: &RunContext<'a, S::Run>,
     verified: &mut Verified<'_, S>,
     gathering: &mut Gathering,
 ) -> Result<BTreeMap<usize, SwitchedTarget>, Error> {
-    let mut attempts = steps.attempts(context);
+    let mut careful = CarefulFlows::default();
+    let mut source = SourceOfStaged::new(*context);
     loop {
-        let published = steps.publish(context, &verified.tasks, &mut attempts, gathering)?;
-        let (flow_at, refusal) = match published {
-            PublishEnd::Published(targets) => return Ok(targets),
-            PublishEnd::Refused { flow, refusal } => (flow, refusal),
+        let (flow_at, refusal) = match attempt(context, &mut source, gathering)? {
+            Attempt::Published(published) => {
+                gathering.rejected(source.told());
+                return Ok(switched(context.run, published, gathering));
+            }
+            Attempt::Refused { flow, refusal } => (flow, DriverError::from(refusal)),
         };
+        if !careful.add(flow_at) {
+            // The careful load has not found the rows.
+            return Err(Error::Driver(refusal));
+        }
+        source.take_back()?;
         let flow = &context.run.plan.flows()[flow_at];
         let refusal = refuse_pipe(flow, refusal)?;
         for unit_at in 0..flow.units().len() {
@@ -39,10 +69,149 @@ pub fn publish<'a, S: LoadSteps>(
         }
         let mut result = StreamResult::default();
         let committed = &mut verified.committed;
-        let reloaded = steps.reload(context, flow_at, refusal, &attempts, committed, &mut result);
+        let reloaded = steps.reload(context, flow_at, &refusal, committed, &mut result);
         gathering.loaded.add_all(result.loaded);
         gathering.rejected(result.rejects);
         reloaded?;
         verified.again()?;
+    }
+}
+
+/// The flows that were loaded carefully, each with the number of such flows beside it.
+#[derive(Default)]
+struct CarefulFlows(BTreeMap<usize, usize>);
+
+impl CarefulFlows {
+    /// Adds a flow. Returns false if it was there already, and no other flow was added since.
+    fn add(&mut self, flow: usize) -> bool {
+        let others = self.0.keys().filter(|other| **other != flow).count();
+        self.0.insert(flow, others) != Some(others)
+    }
+}
+
+/// The result of an attempt that did not fail.
+enum Attempt {
+    /// All rows are in their targets.
+    Published(Published),
+    /// The target of a flow refused a row. Nothing is published.
+    Refused {
+        flow: usize,
+        refusal: DestinationError,
+    },
+}
+
+/// Publishes, but stops waiting when the run is asked to stop. Then, and after any error, it is not known whether the publish
+/// succeeded; the ledger shows it, and if the connection was lost, as soon as the destination answers again.
+fn attempt<'a, R: DriverRun>(
+    context: &RunContext<'a, R>,
+    source: &mut SourceOfStaged<'a, R>,
+    gathering: &mut Gathering,
+) -> Result<Attempt, Error> {
+    let open = context.run.open();
+    let reached = |step| fault::reach_step(context.fault, step);
+    let error = match context.cancelled_by_stop(|| open.publish(&reached, source))? {
+        Ok(published) => return Ok(Attempt::Published(published)),
+        Err(error) => error,
+    };
+    if let Some(error) = source.take_error() {
+        gathering.rejected(source.told());
+        return Err(error);
+    }
+    let is_switched = match error {
+        DestinationError::Lost { .. } => settle(context),
+        _ => open.is_switched(),
+    };
+    match is_switched {
+        Ok(true) => {
+            let mut published = open.published();
+            let note = format!("the rows are in their targets, but a later step failed: {error}");
+            published.notes.push(note);
+            return Ok(Attempt::Published(published));
+        }
+        Ok(false) => {}
+        Err(asking) => return Err(unknown_switch(&error, &asking)),
+    }
+    if context.stop.asked() == Some(StopReason::Interrupted) {
+        return Err(Error::Interrupted);
+    }
+    match error {
+        DestinationError::RowsRefused { target, .. } => Ok(Attempt::Refused {
+            flow: target,
+            refusal: error,
+        }),
+        error => Err(error.into()),
+    }
+}
+
+/// The report's facts about the published targets. Adds the destination's notes.
+fn switched<R: DriverRun>(
+    run: &R,
+    published: Published,
+    gathering: &mut Gathering,
+) -> BTreeMap<usize, SwitchedTarget> {
+    for note in published.notes {
+        gathering.note(note);
+    }
+    let mut targets: BTreeMap<usize, SwitchedTarget> = BTreeMap::new();
+    for (flow, partitions) in published.partitions {
+        let partitions = partitions.into_iter().map(|partition| PartitionReport {
+            name: partition.name,
+            lower: partition.lower,
+            upper: partition.upper,
+        });
+        let target = targets.entry(flow).or_default();
+        target.partitions = partitions.collect();
+    }
+    for AddedMembers {
+        target,
+        table,
+        added,
+    } in published.members
+    {
+        let members = MembersReport {
+            reference: table,
+            added,
+        };
+        targets.entry(target).or_default().members.push(members);
+    }
+    for (flow, merged) in published.merged {
+        let target = targets.entry(flow).or_default();
+        match run.keeps_versions(flow) {
+            false => target.rows_updated = Some(merged.overwritten),
+            true => target.versions = Some(versions_report(merged)),
+        }
+    }
+    targets
+}
+
+fn versions_report(merged: MergedRows) -> VersionsReport {
+    let MergedRows {
+        new,
+        changed,
+        overwritten,
+        unchanged,
+    } = merged;
+    VersionsReport {
+        new,
+        changed,
+        overwritten,
+        unchanged,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CarefulFlows;
+
+    #[test]
+    fn a_flow_is_loaded_again_only_if_another_one_was_added_since() {
+        let mut careful = CarefulFlows::default();
+        assert!(careful.add(1));
+        assert!(!careful.add(1));
+        assert!(careful.add(0));
+        assert!(careful.add(1));
+        assert!(!careful.add(1));
+        // There were as many others when it was loaded again.
+        assert!(!careful.add(0));
     }
 }

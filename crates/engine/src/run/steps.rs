@@ -1,7 +1,5 @@
 //! The steps of a run that only its destination's driver can do.
 
-use std::collections::BTreeMap;
-
 use inrush_destination::RunRecord;
 use inrush_rows::ids::RunName;
 use tokio::runtime::Runtime;
@@ -14,7 +12,7 @@ use crate::driver_error::DriverError;
 use crate::error::Error;
 use crate::ledger::Account;
 use crate::pipeline::results::StreamResult;
-use crate::report::{MembersReport, PartitionReport, RunFolder, VersionsReport};
+use crate::report::RunFolder;
 use crate::shares::SentPlan;
 
 /// Loads into the destinations of one kind. [`run`](super::run) has the order of these calls.
@@ -23,14 +21,6 @@ pub trait LoadSteps: Sized + Sync {
     type Run: DriverRun + Sync;
     /// The ledger's facts of a run's units.
     type Committed: CommittedUnits<Self::Run>;
-    /// The tasks of the switch, which follow from these facts.
-    type Tasks;
-    /// The state that the attempts to publish share.
-    type Attempts<'c>
-    where
-        Self: 'c;
-    /// The destination's error about a row that a target refused.
-    type Refusal: Into<DriverError>;
 
     /// The settings that may delay streams, as subject and verb of a sentence: "`rate_bytes_max` asks".
     const PACED_BY: &'static str;
@@ -47,25 +37,6 @@ pub trait LoadSteps: Sized + Sync {
     /// own counts.
     fn committed(&self, context: &RunContext<'_, Self::Run>) -> Result<Self::Committed, Error>;
 
-    /// Determines the tasks of the switch. Nothing is changed.
-    fn tasks(
-        &self,
-        context: &RunContext<'_, Self::Run>,
-        committed: &Self::Committed,
-    ) -> Result<Self::Tasks, Error>;
-
-    /// Called before the first attempt to publish.
-    fn attempts<'c>(&'c self, context: &RunContext<'c, Self::Run>) -> Self::Attempts<'c>;
-
-    /// Makes the rows visible in their targets, unless a target refuses a row that can be found if units are loaded again.
-    fn publish(
-        &self,
-        context: &RunContext<'_, Self::Run>,
-        tasks: &Self::Tasks,
-        attempts: &mut Self::Attempts<'_>,
-        gathering: &mut Gathering,
-    ) -> Result<PublishEnd<Self::Refusal>, Error>;
-
     /// Loads units of a flow again, so that the next attempt to publish finds the rows that its target refuses. Their
     /// inputs can be read once more. Removes from `committed` the units that are not in staging any more. If it fails,
     /// `result` has the units that were loaded before.
@@ -73,8 +44,7 @@ pub trait LoadSteps: Sized + Sync {
         &self,
         context: &RunContext<'_, Self::Run>,
         flow: usize,
-        refusal: Self::Refusal,
-        attempts: &Self::Attempts<'_>,
+        refusal: &DriverError,
         committed: &mut Self::Committed,
         result: &mut StreamResult,
     ) -> Result<(), Error>;
@@ -137,30 +107,4 @@ pub struct AlreadyLoaded<P> {
     pub run: RunName,
     /// The rows that it has loaded, by flow.
     pub accounts: Vec<Account>,
-}
-
-/// The result of an attempt to publish that did not fail.
-pub enum PublishEnd<R> {
-    /// All rows are in their targets. The targets, by the indexes of their flows.
-    Published(BTreeMap<usize, SwitchedTarget>),
-    /// A target refused a row. Nothing is published.
-    Refused {
-        /// The index of the flow.
-        flow: usize,
-        /// The destination's error.
-        refusal: R,
-    },
-}
-
-/// A target after the switch.
-#[derive(Default)]
-pub struct SwitchedTarget {
-    /// The partitions that were attached.
-    pub partitions: Vec<PartitionReport>,
-    /// Rows that replaced others of the same key, for an upsert.
-    pub rows_updated: Option<u64>,
-    /// For an upsert with `scd`: the numbers of its rows that became new versions, and of the others.
-    pub versions: Option<VersionsReport>,
-    /// The members that its lookups have added to their references.
-    pub members: Vec<MembersReport>,
 }

@@ -12,8 +12,8 @@ use arrow_array::{Int32Array, RecordBatch};
 use inrush_destination::{
     Abilities, Ability, Address, CancelRun, ColumnForm, Destination, Error, Layout, LoadMethod,
     NewRun, OpenRun, PastRun, PublishStep, Published, PublishesInto, ResolvedType, Result,
-    RunLedger, RunRecord, SplitFacts, StagedSums, StreamSetup, TargetFacts, TargetName, TargetPlan,
-    UndoRequest, UndoneRun, UnitPart, UnitRecord, UnitStream, Written,
+    RowsInSource, RunLedger, RunRecord, SplitFacts, StagedSums, StreamSetup, TargetFacts,
+    TargetName, TargetPlan, UndoRequest, UndoneRun, UnitPart, UnitRecord, UnitStream, Written,
 };
 use inrush_rows::ids::{RunKey, UnitKey};
 
@@ -243,7 +243,11 @@ impl OpenRun for LaidOutRun {
         self.inner.staged_sums(target, forms)
     }
 
-    fn publish(&self, reached: &dyn Fn(PublishStep)) -> Result<Published> {
+    fn publish(
+        &self,
+        reached: &dyn Fn(PublishStep),
+        source: &mut dyn RowsInSource,
+    ) -> Result<Published> {
         if self.scene.refuses_publish.swap(false, Ordering::SeqCst) {
             return Err(Error::RowsRefused {
                 target: 0,
@@ -252,7 +256,7 @@ impl OpenRun for LaidOutRun {
                 hint: None,
             });
         }
-        self.inner.publish(reached)
+        self.inner.publish(reached, source)
     }
 
     fn is_switched(&self) -> Result<bool> {

@@ -80,7 +80,7 @@ fn a_stopped_run_keeps_its_units() {
     stream.write(&numbers(30..34), u64::MAX).unwrap();
     stream.commit(&unit(&plan, 1, 4)).unwrap();
     drop(stream);
-    run.publish(&|_| {}).unwrap();
+    run.publish(&|_| {}, &mut NoSource).unwrap();
     assert_eq!(
         lake.rows("numbers", &numbers([]).schema()),
         expected(&[numbers(0..3), numbers(30..34)])
@@ -155,12 +155,13 @@ fn a_crash_at_any_step_of_publishing_is_gone_on_with() {
             let counts = std::cell::RefCell::new(BTreeMap::<String, u32>::new());
             let ended = catch_unwind(AssertUnwindSafe(|| {
                 assert_ne!(crash, "begin");
-                run.publish(&|step: PublishStep| {
+                let reached = |step: PublishStep| {
                     let mut counts = counts.borrow_mut();
                     let count = counts.entry(format!("{step:?}")).or_default();
                     *count += 1;
                     assert_ne!(format!("{step:?} {count}"), crash);
-                })
+                };
+                run.publish(&reached, &mut NoSource)
             }));
             assert!(ended.is_err(), "{mode:?} {crash}");
             drop(run);
@@ -186,7 +187,7 @@ fn a_crash_at_any_step_of_publishing_is_gone_on_with() {
                     .unwrap();
                 let kept = units(destination.as_ref(), run.record());
                 assert_eq!(kept.len(), 2, "{mode:?} {crash}");
-                let published = run.publish(&|_| {}).unwrap();
+                let published = run.publish(&|_| {}, &mut NoSource).unwrap();
                 assert_eq!(
                     published.rows,
                     all.each_ref().map(|rows| Some(rows.len() as u64))
@@ -276,7 +277,7 @@ fn an_interrupted_run_ends_soon() {
     stream.abort().unwrap();
     drop(stream);
     assert!(matches!(
-        run.publish(&|_| {}).unwrap_err(),
+        run.publish(&|_| {}, &mut NoSource).unwrap_err(),
         Error::Interrupted
     ));
     assert!(!run.is_switched().unwrap());

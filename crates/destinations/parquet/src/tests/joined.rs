@@ -50,7 +50,7 @@ fn units_of_several_processes_are_published_together() {
     commit(run.as_ref(), 2, &numbers(20..23)).unwrap();
     run.shut_out().unwrap();
     assert_eq!(run.staged_rows().unwrap(), [9]);
-    run.publish(&|_| {}).unwrap();
+    run.publish(&|_| {}, &mut NoSource).unwrap();
     let expected = expected(&[numbers(0..3), numbers(10..13), numbers(20..23)]);
     assert_eq!(lake.rows("numbers", &numbers([]).schema()), expected);
     assert_eq!(
@@ -74,7 +74,10 @@ fn a_process_that_joined_leaves_the_work_of_others_alone() {
     let other = lake.open();
     let own = joined(other.as_ref(), run.record()).unwrap();
     assert!(matches!(own.forget(&[]), Err(Error::Refused { .. })));
-    assert!(matches!(own.publish(&|_| {}), Err(Error::Refused { .. })));
+    assert!(matches!(
+        own.publish(&|_| {}, &mut NoSource),
+        Err(Error::Refused { .. })
+    ));
     assert!(matches!(own.shut_out(), Err(Error::Refused { .. })));
     drop(own);
     assert_eq!(stream.commit(&record).unwrap(), 3);
@@ -111,7 +114,7 @@ fn nothing_is_committed_once_the_run_takes_no_more() {
     assert_shut_out(commit(own.as_ref(), 1, &numbers(0..3)), "was taken over");
     let next = joined(other.as_ref(), run.record()).unwrap();
     commit(next.as_ref(), 1, &numbers(0..3)).unwrap();
-    run.publish(&|_| {}).unwrap();
+    run.publish(&|_| {}, &mut NoSource).unwrap();
     assert_shut_out(commit(next.as_ref(), 2, &numbers(0..3)), "is published");
     assert_eq!(
         lake.rows("numbers", &numbers([]).schema()),

@@ -20,8 +20,9 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema};
 use inrush_destination::{
-    Address, ColumnPlan, Destination, Error, LoadMethod, NewRun, OpenRun, PastRun, PublishStep,
-    ReplacedRows, RunRecord, RunState, StreamSetup, TargetPlan, UnitPart, UnitRecord, WriteMode,
+    Address, ColumnPlan, Destination, Error, LoadMethod, NewRun, NoSource, OpenRun, PastRun,
+    PublishStep, ReplacedRows, RunRecord, RunState, StreamSetup, TargetPlan, UnitPart, UnitRecord,
+    WriteMode,
 };
 use inrush_rows::column_type::interval_fields;
 use inrush_rows::ids::{RunId, RunKey, RunName, UnitKey};
@@ -72,7 +73,7 @@ impl Lake {
             .begin(&new_run(key, None), std::slice::from_ref(plan))
             .unwrap();
         fill(run.as_ref(), 0, plan, batches);
-        run.publish(&|_| {}).unwrap();
+        run.publish(&|_| {}, &mut NoSource).unwrap();
         assert!(run.is_switched().unwrap());
     }
 

@@ -73,9 +73,10 @@ fn partitions_are_folders_and_replaced_alone() {
             keyed(&[(None, 12)]),
         ],
     );
-    let published = run.publish(&|_| {}).unwrap();
+    let published = run.publish(&|_| {}, &mut NoSource).unwrap();
     assert_eq!(published.rows, [Some(6)]);
-    assert_eq!(published.partitions[&0], [null, "k=a", "k=new"]);
+    let expected = [null, "k=a", "k=new"].map(|name| name.to_owned().into());
+    assert_eq!(published.partitions[&0], expected);
     assert_eq!(
         lake.rows("parted", &schema),
         parted(&[
@@ -165,7 +166,7 @@ fn values_that_cannot_be_folders_come_back() {
     assert_eq!(places, [(1, 0), (2, 0)]);
     assert_eq!(stream.commit(&record).unwrap(), 2);
     drop(stream);
-    run.publish(&|_| {}).unwrap();
+    run.publish(&|_| {}, &mut NoSource).unwrap();
     let schema = Schema::new(vec![Field::new("n", DataType::Int32, true)]);
     assert_eq!(
         lake.rows("parted", &schema),
@@ -217,7 +218,7 @@ fn very_many_partitions_keep_all_rows() {
     }
     assert_eq!(stream.commit(&record).unwrap(), 4 * rows as u64);
     drop(stream);
-    run.publish(&|_| {}).unwrap();
+    run.publish(&|_| {}, &mut NoSource).unwrap();
     let schema = Schema::new(vec![Field::new("n", DataType::Int32, true)]);
     let mut seen: BTreeMap<String, Vec<i32>> = BTreeMap::new();
     for (path, batches) in lake.read("parted", &schema) {

@@ -289,7 +289,7 @@ fn files_end_at_their_largest_size_and_are_all_read() {
     }
     assert_eq!(stream.commit(&record).unwrap(), 60_000);
     drop(stream);
-    run.publish(&|_| {}).unwrap();
+    run.publish(&|_| {}, &mut NoSource).unwrap();
     assert!(lake.files("numbers").len() > 3);
     assert_eq!(
         lake.rows("numbers", &numbers([]).schema()),

@@ -299,7 +299,7 @@ fn values_without_a_counterpart_come_back() {
     };
     assert_eq!(stream.commit(&record).unwrap(), 2);
     drop(stream);
-    run.publish(&|_| {}).unwrap();
+    run.publish(&|_| {}, &mut NoSource).unwrap();
     let kept = of(&[(Some(0), 0, 0, 0), (Some(7), 0, 0, i64::MAX)]);
     let required = Schema::new(vec![
         Field::new("n", DataType::Int32, false),

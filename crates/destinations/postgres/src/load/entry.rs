@@ -100,6 +100,7 @@ impl<'a> Entry<'a> {
         prepared.kept = kept;
         Ok(PostgresRun {
             stored_ways: StoredWays::default(),
+            switching: Mutex::default(),
             all_flows: Mutex::default(),
             prepared,
             fence: Fence {

@@ -23,8 +23,7 @@ pub struct LedgerUnits {
 }
 
 impl LedgerUnits {
-    /// Reads the ledger.
-    pub async fn read(run: &PostgresRun) -> Result<LedgerUnits, LedgerError> {
+    async fn read(run: &PostgresRun) -> Result<LedgerUnits, LedgerError> {
         let run_id = run.fence.run_id;
         let units = run.ledger.units(&run.control, run_id).await?;
         let accounts = run.ledger.accounts(&run.control, run_id).await?;
@@ -69,7 +68,8 @@ impl LedgerUnits {
         }
     }
 
-    fn new(mut units: Vec<UnitRow>, accounts: UnitAccounts) -> LedgerUnits {
+    /// Units, and the accounts of all their splits.
+    pub fn new(mut units: Vec<UnitRow>, accounts: UnitAccounts) -> LedgerUnits {
         units.sort_unstable_by(|first, second| first.unit_key.cmp(&second.unit_key));
         LedgerUnits { units, accounts }
     }

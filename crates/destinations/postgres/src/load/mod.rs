@@ -2,8 +2,8 @@
 //!
 //! [`prepare`] connects, plans and enters the run into the ledger; [`open_run`] is that run, as the contract sees it; the
 //! engine's loader takes pieces of work through a [`stream`], which has a session, in transactions of [`piece`], whose rows
-//! are sent by [`rows`]; [`sampler`] asks the server what its sessions do meanwhile; [`conclude`] compares ledger, files and server, and switches; [`analyze`]
-//! updates the statistics of a target.
+//! are sent by [`rows`]; [`sampler`] asks the server what its sessions do meanwhile; [`conclude`] compares ledger, files
+//! and server; [`switching`] switches; [`analyze`] updates the statistics of a target.
 
 mod analyze;
 mod careful;
@@ -32,21 +32,21 @@ mod sampler;
 mod shared_unit;
 mod stored_ways;
 mod stream;
+mod switching;
 mod unit_reject_files;
 mod verifying;
 mod was_switched;
 
+use inrush_engine::driver_error::DriverError;
 use inrush_engine::error::Error;
 use inrush_engine::native::plan::ContentChecks;
 use inrush_engine::native::run::{
-    self, Gathering, LoadSteps, Preparation, PublishEnd, RunContext, StreamResult, runtime,
+    self, Gathering, LoadSteps, Preparation, RunContext, StreamResult, runtime,
 };
 use inrush_engine::pipeline::{Failure, RunOptions, Success};
 use inrush_package::Package;
 use tokio::runtime::Runtime;
 
-use self::careful::SwitchRows;
-use self::conclude::{SwitchRefusal, SwitchWork};
 use self::ledger_units::LedgerUnits;
 use self::prepared::PostgresRun;
 use super::plan::routing::KeyScans;
@@ -107,12 +107,6 @@ impl PostgresSteps<'_> {
 impl LoadSteps for PostgresSteps<'_> {
     type Run = PostgresRun;
     type Committed = LedgerUnits;
-    type Tasks = SwitchWork;
-    type Attempts<'c>
-        = SwitchRows<'c>
-    where
-        Self: 'c;
-    type Refusal = SwitchRefusal;
 
     const PACED_BY: &'static str =
         "`rate_bytes_max`, `replica_lag_bytes_max` or `slot_bytes_max` ask";
@@ -132,40 +126,16 @@ impl LoadSteps for PostgresSteps<'_> {
         run.wait(conclude::committed(context))
     }
 
-    fn tasks(
-        &self,
-        context: &RunContext<'_, PostgresRun>,
-        committed: &LedgerUnits,
-    ) -> Result<SwitchWork, Error> {
-        context.run.wait(SwitchWork::of(context.run, committed))
-    }
-
-    fn attempts<'c>(&'c self, context: &RunContext<'c, PostgresRun>) -> SwitchRows<'c> {
-        SwitchRows::new(*context)
-    }
-
-    fn publish(
-        &self,
-        context: &RunContext<'_, PostgresRun>,
-        tasks: &SwitchWork,
-        attempts: &mut SwitchRows<'_>,
-        gathering: &mut Gathering,
-    ) -> Result<PublishEnd<SwitchRefusal>, Error> {
-        conclude::publish(context, tasks, attempts, gathering)
-    }
-
     /// The ledger has what is loaded.
     fn reload(
         &self,
         context: &RunContext<'_, PostgresRun>,
         flow: usize,
-        refusal: SwitchRefusal,
-        attempts: &SwitchRows<'_>,
+        _: &DriverError,
         _: &mut LedgerUnits,
         result: &mut StreamResult,
     ) -> Result<(), Error> {
-        let refused = attempts.refused();
-        conclude::in_file_order(context, flow, refusal, refused, result)
+        reload::in_file_order(context, flow, result)
     }
 
     /// Unless the package says that it does not. A target whose rows came with their statistics is not analyzed again.

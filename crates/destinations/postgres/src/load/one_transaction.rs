@@ -6,7 +6,7 @@
 
 use std::sync::{MutexGuard, PoisonError};
 
-use inrush_engine::driver_error::{DriverError, Retry};
+use inrush_engine::driver_error::Retry;
 use inrush_engine::error::Error;
 
 use super::prepared::PostgresRun;
@@ -78,18 +78,19 @@ pub fn told(error: Error) -> Error {
 }
 
 /// The error of the switch that ends such a load, with a hint that is true for it.
-pub fn switch_failed(error: SwitchError) -> DriverError {
+pub fn switch_failed(error: SwitchError) -> inrush_destination::Error {
     let hint = match &error {
         SwitchError::Refused { .. } => Some(LATE_REFUSAL.to_owned()),
         SwitchError::Statement { .. } => Some(format!("fix the statement: {NOTHING_KEPT}")),
         SwitchError::Blocked { .. } => Some(NOTHING_KEPT.to_owned()),
-        // For `Unknown`, the ledger shows it once the server answers, as its own hint says.
         _ => None,
     };
-    let error = DriverError::from(error);
     match hint {
-        Some(hint) => error.with_hint(hint),
-        None => error,
+        Some(hint) => inrush_destination::Error::Unsuitable {
+            what: error.to_string(),
+            hint,
+        },
+        None => error.into(),
     }
 }
 

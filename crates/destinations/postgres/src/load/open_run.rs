@@ -2,21 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use inrush_destination::{
-    CancelRun, Error, LoadWatch, OpenRun, PublishStep, Published, Result, RunRecord,
+    CancelRun, Error, LoadWatch, OpenRun, PublishStep, Published, Result, RowsInSource, RunRecord,
     SessionSampler, StreamSetup, UnitStream,
 };
 use inrush_rows::cancel::{Stop, StopReason};
 use inrush_rows::ids::UnitKey;
 
+use super::context::INTERRUPT_TIMEOUT;
 use super::entry::drop_units;
 use super::prepared::PostgresRun;
 use super::replication_lag::Replicas;
 use super::sampler::ServerSampler;
 use super::stream::SessionStream;
+use super::switching::FailedEnd;
 use super::was_switched::{SETTLE_TIMEOUT, was_switched};
-use super::{analyze, one_transaction};
+use super::{analyze, one_transaction, switching};
 use crate::load_error::LoadError;
 use crate::plan::additions::Additions;
 
@@ -79,23 +82,39 @@ impl OpenRun for PostgresRun {
         Ok(rows.map(Option::unwrap_or_default).collect())
     }
 
-    /// The switch does not come this way yet (`docs/design/one-driver.md`).
-    fn publish(&self, _: &dyn Fn(PublishStep)) -> Result<Published> {
-        Err(Error::Unsuitable {
-            what: format!("run {} is switched by the steps of its plan", self.name),
-            hint: "this is a bug of Inrush".to_owned(),
-        })
+    fn publish(
+        &self,
+        reached: &dyn Fn(PublishStep),
+        source: &mut dyn RowsInSource,
+    ) -> Result<Published> {
+        switching::publish(self, reached, source)
     }
 
+    /// The server is asked only if the connection was lost.
     fn is_switched(&self) -> Result<bool> {
-        let asking = tokio::time::timeout(SETTLE_TIMEOUT, was_switched(self));
-        let answered = self.runtime.block_on(asking);
-        let lost = |_| Error::Lost {
+        let no_answer = |timeout: Duration| Error::Lost {
             doing: "asking what became of the switch".to_owned(),
-            reason: format!("no answer in {} s", SETTLE_TIMEOUT.as_secs()),
+            reason: format!("no answer in {} s", timeout.as_secs()),
             hint: "run the same command when the server answers".to_owned(),
         };
-        Ok(answered.map_err(lost)??)
+        match self.switching().end {
+            FailedEnd::RolledBack => return Ok(false),
+            FailedEnd::NoAnswer => return Err(no_answer(INTERRUPT_TIMEOUT)),
+            FailedEnd::Unknown => {}
+        }
+        let timeout = match self.stop.asked() {
+            Some(StopReason::Interrupted) => INTERRUPT_TIMEOUT,
+            _ => SETTLE_TIMEOUT,
+        };
+        let asking = async { tokio::time::timeout(timeout, was_switched(self)).await };
+        let answered = self.runtime.block_on(asking);
+        Ok(answered.map_err(|_| no_answer(timeout))??)
+    }
+
+    fn published(&self) -> Published {
+        let work = self.switching().work.clone();
+        work.map(|work| switching::published(&work.targets))
+            .unwrap_or_default()
     }
 
     fn analyze(&self, target: usize) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use inrush_convert::RunStamp;
 use inrush_destination::{OpenRun, PublishesInto};
@@ -16,9 +16,10 @@ use tokio::runtime::Handle;
 
 use super::member_numbers::MemberSession;
 use super::stored_ways::StoredWays;
+use super::switching::Switching;
 use super::unit_reject_files;
 use crate::ledger::{Fence, Ledger, StoredRun, UnitRow};
-use crate::plan::Plan;
+use crate::plan::{Plan, Publish};
 use crate::transaction::Transaction;
 use crate::{DatabaseAddress, Session};
 
@@ -50,6 +51,16 @@ pub struct PostgresRun {
     pub all_flows: Mutex<Option<Transaction>>,
     /// How the server stored the rows of each unit.
     pub stored_ways: StoredWays,
+    /// The state of the switch.
+    pub switching: Mutex<Switching>,
+}
+
+impl PostgresRun {
+    /// The state of the switch. Only one thread at a time switches.
+    pub fn switching(&self) -> MutexGuard<'_, Switching> {
+        let switching = self.switching.lock();
+        switching.unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Deref for PostgresRun {
@@ -88,6 +99,17 @@ impl DriverRun for PostgresRun {
     fn reject_file_name(&self, place: UnitPlace, part: Part) -> String {
         let (flow, unit) = self.unit(place);
         unit_reject_files::of_part(flow, unit, part)
+    }
+
+    fn keeps_versions(&self, flow: usize) -> bool {
+        let publish = &self.plan.flows[flow].publish;
+        matches!(
+            publish,
+            Publish::Upsert {
+                versions: Some(_),
+                ..
+            }
+        )
     }
 
     fn is_verified(&self, place: UnitPlace) -> bool {

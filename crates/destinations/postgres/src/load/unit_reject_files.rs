@@ -37,6 +37,3 @@ fn of_split(number: usize) -> String {
 fn of_range(number: usize, byte_start: u64) -> String {
     format!("-{number}-{byte_start}")
 }
-
-/// The ending for rows that were refused at the switch.
-pub const OF_SWITCH: &str = "-switch";

@@ -163,12 +163,6 @@ pub enum SwitchError {
         /// The table that has the name.
         table: String,
     },
-    /// The connection was lost around the COMMIT, and the server does not answer.
-    #[error("{reason}; whether the switch was committed is not known yet")]
-    Unknown {
-        /// The cause of the lost connection.
-        reason: String,
-    },
     /// A reference refused a member.
     #[error("a member cannot be added to {table}, and nothing was switched: {source}")]
     Members {
@@ -271,11 +265,6 @@ impl SwitchError {
             ),
             SwitchError::Count { .. } => Some(
                 "a trigger or rule of the target changed the copy: drop it for the load".to_owned(),
-            ),
-            SwitchError::Unknown { .. } => Some(
-                "run the same command again when the server answers: the ledger knows whether the \
-                 rows were switched, and nothing is loaded twice"
-                    .to_owned(),
             ),
             SwitchError::Members { sequence, .. } => Some(format!(
                 "all units are loaded and kept: correct the table, then the same command switches. If another program has taken \

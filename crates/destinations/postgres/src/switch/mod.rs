@@ -18,6 +18,7 @@ mod search_path;
 pub mod take_out;
 mod target_copy;
 mod tasks;
+mod user_statements;
 mod versions;
 
 pub use careful::{CarefulRows, CopiedRows};

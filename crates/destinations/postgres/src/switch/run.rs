@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use inrush_destination::PublishStep;
 use inrush_engine::fault::{self, Fault, FaultPoint};
 use inrush_engine::report::MembersReport;
 use inrush_rows::ids::UnitKey;
@@ -13,7 +14,7 @@ use super::locks::{blockers, hold_staging, lock, lock_by_name};
 use super::take_out;
 use super::target_copy::TargetCopy;
 use super::tasks::TargetTask;
-use super::{deferred, members, order, partition_indexes, routed, search_path, versions};
+use super::{deferred, members, order, partition_indexes, routed, user_statements, versions};
 use crate::ledger::mark::{self, Mark};
 use crate::ledger::{Fence, Ledger, SwitchedTable, UnitRow, What};
 use crate::plan::partition_names::PartitionNames;
@@ -43,6 +44,8 @@ pub struct SwitchTask<'a> {
     pub fence: &'a Fence,
     /// Kills the process at a named step, for tests.
     pub fault: Option<&'a Fault>,
+    /// Called at the steps on the way.
+    pub reached: &'a dyn Fn(PublishStep),
 }
 
 /// Switches all targets in one transaction, and marks the run as switched in it. If a lock is not granted in time,
@@ -148,7 +151,7 @@ impl Switch {
             Step::NameIndexes => self.name_indexes(session, task).await?,
             Step::CheckConstraints => deferred::check_all(session, task, &self.order).await?,
             Step::RecordTables => {
-                fault::reach(task.fault, FaultPoint::InSwitch);
+                (task.reached)(PublishStep::Under);
                 self.oids = target_oids(session, task).await?;
                 let ledger = task.ledger;
                 ledger
@@ -171,7 +174,7 @@ impl Switch {
                 mark::leave(session, &task.plan.run_key, &marks).await?;
             }
             Step::Commit => {
-                fault::reach(task.fault, FaultPoint::BeforeSwitchCommit);
+                (task.reached)(PublishStep::BeforeCommit);
                 if fault::wished(task.fault, FaultPoint::SwitchCommitSent) {
                     let die = || fault::die(FaultPoint::SwitchCommitSent);
                     crate::unit_transaction::send_commit_and(session, die).await;
@@ -179,7 +182,7 @@ impl Switch {
                 if let Some(transaction) = transaction.take() {
                     transaction.commit("committing the switch").await?;
                 }
-                fault::reach(task.fault, FaultPoint::AfterSwitchCommit);
+                (task.reached)(PublishStep::Committed);
             }
         }
         Ok(())
@@ -242,7 +245,9 @@ async fn publish(
         match step {
             FlowStep::Run(statement) => session.execute(&statement, &doing).await?,
             FlowStep::Lock => lock(session, flow).await?,
-            FlowStep::PreSql => user_statements(session, flow, "pre_sql", &flow.pre_sql).await?,
+            FlowStep::PreSql => {
+                user_statements::run(session, flow, "pre_sql", &flow.pre_sql).await?
+            }
             FlowStep::TakeOut => {
                 let Some(replace) = &flow.replace else {
                     continue;
@@ -279,7 +284,7 @@ async fn publish(
                     _ => &done,
                 };
                 tables.extend(brought_in(session, flow, units).await?);
-                user_statements(session, flow, "post_sql", &flow.post_sql).await?;
+                user_statements::run(session, flow, "post_sql", &flow.post_sql).await?;
             }
         }
     }
@@ -342,46 +347,6 @@ async fn publish_units(
         .collect();
     target.versions = merged_versions;
     Ok(target)
-}
-
-/// Runs statements of the user one by one, so that the server does not accept a second one in the same text, which
-/// could end the transaction.
-async fn user_statements(
-    session: &Session,
-    flow: &FlowPlan,
-    setting: &str,
-    statements: &[String],
-) -> Result<(), SwitchError> {
-    if statements.is_empty() {
-        return Ok(());
-    }
-    let doing = "running a statement of the package";
-    search_path::of_users(session, doing).await?;
-    for (index, statement) in statements.iter().enumerate() {
-        session
-            .client
-            .execute(statement.as_str(), &[])
-            .await
-            .map_err(|error| SwitchError::Statement {
-                flow: flow.name.clone(),
-                setting: match statements.len() {
-                    1 => setting.to_owned(),
-                    count => format!("statement {} of {count} of {setting}", index + 1),
-                },
-                statement: shortened(statement),
-                source: Box::new(session.error(error, doing)),
-            })?;
-    }
-    search_path::our_own(session, doing).await?;
-    Ok(())
-}
-
-fn shortened(statement: &str) -> String {
-    const SHOWN: usize = 200;
-    match statement.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{} ...", &statement[..end]),
-        None => statement.to_owned(),
-    }
 }
 
 /// The tables that the units became, for the ledger.

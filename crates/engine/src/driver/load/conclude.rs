@@ -1,26 +1,19 @@
-//! After the last unit: compares the ledger's records of units with the files, then publishes everything.
+//! After the last unit: compares the ledger's records of units with the files, and counts what is staged.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use inrush_destination::{AddedMembers, Destination, MergedRows, Published};
-use inrush_rows::cancel::StopReason;
+use inrush_destination::Destination;
 
 use super::ContractContext;
 use super::prepared::ContractRun;
 use super::staged_sums::SentSums;
-use crate::driver::failures::unknown_switch;
-use crate::driver::plan::ContractFlow;
 use crate::error::Error;
-use crate::fault;
 use crate::ledger::each_record;
 use crate::pipeline::results::LoadedPieces;
 use crate::plan::{UnitAccounts, UnitIndex, UnitPlace};
-use crate::report::{MembersReport, PartitionReport, VersionsReport};
 use crate::run::account::CommittedUnits;
 use crate::run::gathering::Gathering;
 use crate::run::ledger_checks::LedgerChecks;
-use crate::run::settle::settle;
-use crate::run::steps::SwitchedTarget;
 use crate::run::unit_reports::UnitEnd;
 
 /// The units that the ledger has of a run, and for each flow the number of staged rows as the destination counts them.
@@ -121,116 +114,4 @@ pub fn staged_units(
         rows,
         careful: BTreeSet::new(),
     })
-}
-
-/// The result of a publish that did not fail.
-pub enum PublishEnd {
-    /// All rows are in their targets.
-    Published(Published),
-    /// The target of a flow refused a row. Nothing is published.
-    RowsRefused {
-        /// The index of the flow.
-        target: usize,
-        /// The error of the destination.
-        refusal: inrush_destination::Error,
-    },
-}
-
-/// The report's facts about the published targets. Adds the destination's notes.
-pub fn switched(
-    flows: &[ContractFlow],
-    published: Published,
-    gathering: &mut Gathering,
-) -> BTreeMap<usize, SwitchedTarget> {
-    for note in published.notes {
-        gathering.note(note);
-    }
-    let mut targets: BTreeMap<usize, SwitchedTarget> = BTreeMap::new();
-    for (flow, names) in published.partitions {
-        let partition = |name| PartitionReport {
-            name,
-            lower: None,
-            upper: None,
-        };
-        let target = targets.entry(flow).or_default();
-        target.partitions = names.into_iter().map(partition).collect();
-    }
-    for AddedMembers {
-        target,
-        table,
-        added,
-    } in published.members
-    {
-        let members = MembersReport {
-            reference: table,
-            added,
-        };
-        targets.entry(target).or_default().members.push(members);
-    }
-    for (flow, merged) in published.merged {
-        let target = targets.entry(flow).or_default();
-        let merge = flows[flow].target.merge.as_ref();
-        match merge.and_then(|merge| merge.versions.as_ref()) {
-            None => target.rows_updated = Some(merged.overwritten),
-            Some(_) => target.versions = Some(versions_report(merged)),
-        }
-    }
-    targets
-}
-
-fn versions_report(merged: MergedRows) -> VersionsReport {
-    let MergedRows {
-        new,
-        changed,
-        overwritten,
-        unchanged,
-    } = merged;
-    VersionsReport {
-        new,
-        changed,
-        overwritten,
-        unchanged,
-    }
-}
-
-/// Publishes, but stops waiting when the run is asked to stop. Then, and after any error, it is not known whether the publish
-/// succeeded; the ledger shows it, and if the connection was lost, as soon as the destination answers again.
-pub fn publish(context: &ContractContext<'_>) -> Result<PublishEnd, Error> {
-    let open = context.run.open.as_ref();
-    let published = context
-        .cancelled_by_stop(|| open.publish(&|step| fault::reach_step(context.fault, step)))?;
-    let error = match published {
-        Ok(published) => return Ok(PublishEnd::Published(published)),
-        Err(error) => error,
-    };
-    let is_lost = matches!(error, inrush_destination::Error::Lost { .. });
-    let is_switched = match is_lost {
-        true => {
-            let asking = settle(context.stop, async || open.is_switched());
-            context.runtime.block_on(asking)
-        }
-        false => open.is_switched(),
-    };
-    match is_switched {
-        Ok(true) => {
-            return Ok(PublishEnd::Published(Published {
-                notes: vec![format!(
-                    "the rows are in their targets, but a later step failed: {error}"
-                )],
-                ..Published::default()
-            }));
-        }
-        Ok(false) => {}
-        Err(asking) => return Err(unknown_switch(&error, &asking)),
-    }
-    match context.stop.asked() {
-        Some(StopReason::Interrupted) => Err(Error::Interrupted),
-        _ => match error {
-            inrush_destination::Error::RowsRefused { target, .. } => Ok(PublishEnd::RowsRefused {
-                target,
-                refusal: error,
-            }),
-            error => Err(error.into()),
-        },
-    }
 }

@@ -1,7 +1,7 @@
 //! The steps of a load into any destination that implements the contract of `inrush_destination`.
 //!
 //! [`prepare`] opens the destination, plans, and holds the run's lock; [`prepared`] is the run with the work that it keeps;
-//! [`conclude`] reads the ledger and publishes; [`reload`] loads units again if the target refuses a row then. The order of the steps is [`crate::run`]'s.
+//! [`conclude`] reads the ledger; [`reload`] loads units again if the target refuses a row then. The order of the steps is [`crate::run`]'s.
 
 mod conclude;
 mod members;
@@ -10,7 +10,6 @@ mod prepared;
 mod reload;
 mod staged_sums;
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use inrush_destination::{Ability, Destination, RunRecord};
@@ -29,7 +28,7 @@ use crate::pipeline::{Failure, RunOptions, Success, runtime};
 use crate::report::RunFolder;
 use crate::run::context::RunContext;
 use crate::run::gathering::Gathering;
-use crate::run::steps::{JoinSteps, LoadSteps, Preparation, PublishEnd};
+use crate::run::steps::{JoinSteps, LoadSteps, Preparation};
 use crate::shares::{SentPlan, ShareLoaded};
 
 /// A running load.
@@ -86,13 +85,6 @@ struct ContractSteps<'a> {
 impl LoadSteps for ContractSteps<'_> {
     type Run = ContractRun;
     type Committed = StagedUnits;
-    /// The switch needs no list of tasks: the destination has its own record of the staged units.
-    type Tasks = ();
-    type Attempts<'c>
-        = BTreeSet<usize>
-    where
-        Self: 'c;
-    type Refusal = DriverError;
 
     const PACED_BY: &'static str = "`rate_bytes_max` asks";
 
@@ -110,46 +102,11 @@ impl LoadSteps for ContractSteps<'_> {
         conclude::staged_units(context, self.destination.as_ref())
     }
 
-    fn tasks(&self, _: &ContractContext<'_>, _: &StagedUnits) -> Result<(), Error> {
-        Ok(())
-    }
-
-    /// The flows that were loaded carefully.
-    fn attempts<'c>(&'c self, _: &ContractContext<'c>) -> BTreeSet<usize> {
-        BTreeSet::new()
-    }
-
-    fn publish(
-        &self,
-        context: &ContractContext<'_>,
-        (): &(),
-        careful: &mut BTreeSet<usize>,
-        gathering: &mut Gathering,
-    ) -> Result<PublishEnd<DriverError>, Error> {
-        match conclude::publish(context)? {
-            conclude::PublishEnd::Published(published) => Ok(PublishEnd::Published(
-                conclude::switched(&context.run.plan.flows, published, gathering),
-            )),
-            conclude::PublishEnd::RowsRefused { target, refusal } => {
-                let refusal = DriverError::from(refusal);
-                match careful.insert(target) {
-                    true => Ok(PublishEnd::Refused {
-                        flow: target,
-                        refusal,
-                    }),
-                    // The careful load has not found the rows.
-                    false => Err(Error::Driver(refusal)),
-                }
-            }
-        }
-    }
-
     fn reload(
         &self,
         context: &ContractContext<'_>,
         flow: usize,
-        refusal: DriverError,
-        _: &BTreeSet<usize>,
+        refusal: &DriverError,
         committed: &mut StagedUnits,
         result: &mut StreamResult,
     ) -> Result<(), Error> {
@@ -158,7 +115,7 @@ impl LoadSteps for ContractSteps<'_> {
             destination: self.destination.as_ref(),
             flow,
         };
-        reload.load(&refusal, committed, result)
+        reload.load(refusal, committed, result)
     }
 
     /// Targets are analyzed only if the package says so: most databases keep statistics by themselves.

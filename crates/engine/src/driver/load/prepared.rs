@@ -58,6 +58,11 @@ impl DriverRun for ContractRun {
         reject_files::of_record(&flow.reading.name, &self.record_key(place, part))
     }
 
+    fn keeps_versions(&self, flow: usize) -> bool {
+        let merge = self.plan.flows[flow].target.merge.as_ref();
+        merge.is_some_and(|merge| merge.versions.is_some())
+    }
+
     /// Members that only the transaction knew have to be numbered again.
     fn rolled_back(&self) {
         members::forget(&self.plan.flows);

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use inrush_destination::address::DestinationKind;
 use inrush_destination::{
-    Address, LoadMethod, NewRun, OpenRun, StreamSetup, TargetPlan, UnitPart, UnitRecord,
+    Address, LoadMethod, NewRun, NoSource, OpenRun, StreamSetup, TargetPlan, UnitPart, UnitRecord,
     UnitStream, WriteMode,
 };
 use inrush_package::Package;
@@ -123,7 +123,7 @@ impl<'a> Scratch<'a> {
         })?;
         let found: Vec<T> = results.into_iter().collect::<Result<_, Error>>()?;
         let publishing = Instant::now();
-        open.publish(&|_| {})?;
+        open.publish(&|_| {}, &mut NoSource)?;
         Ok((found, publishing.elapsed().as_secs_f64()))
     }
 }

@@ -6,7 +6,7 @@
 //! refused rows, [`copy`] sends a batch to the server, [`cause`] explains a refusal. Constraints that a target checks
 //! only when a partition is attached are added to its staging table before the rows come: [`foreign_keys`], and foreign
 //! keys that refer to other tables of the package: [`package_keys`]. [`switch_rows`] does the same for rows that are
-//! copied from staging into an existing target.
+//! copied from staging into an existing target; the engine finds their places in the source.
 //!
 //! If a unit is written directly to its target, only the refused transaction is loaded again, carefully. The engine's
 //! loader decides which unit or transaction is loaded again.
@@ -19,7 +19,6 @@ mod isolate;
 mod need;
 mod package_keys;
 mod savepoint;
-mod source_rows;
 mod staged_row_order;
 mod switch_rows;
 

@@ -1,27 +1,23 @@
 //! Copies rows from staging into an existing target that may refuse some of them, because of its own rows, its triggers
 //! or its foreign keys.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
+use inrush_destination::{RefusedStagedRow, RowsInSource};
 use inrush_engine::error::Error;
-use inrush_engine::native::load::{KeptRejects, RejectFile};
-use inrush_engine::native::plan::PlannedUnit;
-use inrush_engine::native::run::DriverRun;
 use inrush_engine::native::sums::Tally;
 use inrush_engine::verify::VerifyError;
-use inrush_rows::reject::Reject;
 
-use super::cause::{RefusedTable, cause};
+use super::cause::{RefusalCause, RefusedTable, cause};
 use super::definitions::Definitions;
 use super::isolate::{Isolator, RefusedRow, RowRefusal, RowSink};
 use super::package_keys::RefusedStaged;
 use super::savepoint::Savepoint;
-use super::source_rows::{self, RefusedStagingRow};
 use super::staged_row_order::Order;
-use crate::load::context::Context;
-use crate::load::unit_reject_files;
+use crate::load::prepared::PostgresRun;
 use crate::load_error::LoadError;
 use crate::plan::{FlowPlan, UnitPlan};
 use crate::quote::{literal, qualified};
@@ -36,51 +32,32 @@ const NUMBERS_PER_WINDOW: i64 = 8192;
 
 /// Copies rows carefully for the flows that had a refused row.
 pub struct SwitchRows<'a> {
-    context: Context<'a>,
-    /// The flows, each with the number of flows when it was added.
-    flows: BTreeMap<usize, usize>,
-    /// Rejects by staging table.
-    rejects: BTreeMap<String, KeptRejects<'a>>,
-    /// The rows that were refused in the last attempt.
+    run: &'a PostgresRun,
+    source: &'a mut dyn RowsInSource,
+    flows: BTreeSet<usize>,
+    /// The rows that were refused in the last attempts.
     refused: RefusedStaged,
 }
 
 impl<'a> SwitchRows<'a> {
-    /// The rows of a switch, at first without any flow.
-    pub fn new(context: Context<'a>) -> SwitchRows<'a> {
+    /// The rows of an attempt of the switch that copies these flows carefully.
+    pub fn new(
+        run: &'a PostgresRun,
+        source: &'a mut dyn RowsInSource,
+        flows: BTreeSet<usize>,
+        refused: RefusedStaged,
+    ) -> SwitchRows<'a> {
         SwitchRows {
-            context,
-            flows: BTreeMap::new(),
-            rejects: BTreeMap::new(),
-            refused: RefusedStaged::new(),
+            run,
+            source,
+            flows,
+            refused,
         }
     }
 
-    /// From now on the rows of this flow are copied carefully. Returns false if they were already, and no other flow
-    /// has lost rows since.
-    pub fn add(&mut self, flow: usize) -> bool {
-        let others = self.flows.keys().filter(|other| **other != flow).count();
-        self.flows.insert(flow, others) != Some(others)
-    }
-
-    /// The rows that were refused in the last attempt.
-    pub fn refused(&self) -> &RefusedStaged {
-        &self.refused
-    }
-
-    /// Takes the first rejects, once no other attempt follows.
-    pub fn told(&mut self) -> Vec<Reject> {
-        let kept = std::mem::take(&mut self.rejects).into_values();
-        kept.flat_map(KeptRejects::told).collect()
-    }
-
-    /// Discards the rejects of an attempt of the switch that was rolled back.
-    pub fn take_back(&mut self) -> Result<(), Error> {
-        for kept in self.rejects.values_mut() {
-            kept.take_back()?;
-        }
-        self.rejects.clear();
-        Ok(())
+    /// The rows that were refused in this attempt and those before it.
+    pub fn into_refused(self) -> RefusedStaged {
+        self.refused
     }
 
     async fn copy_rows(
@@ -90,34 +67,15 @@ impl<'a> SwitchRows<'a> {
         staging_table: &str,
         statements: RowStatements<'_>,
     ) -> Result<CopiedRows, LoadError> {
-        let run = self.context.run;
+        let run = self.run;
         let flow = &run.plan.flows[flow_index];
-        let is_unit = |unit: &&UnitPlan| unit.staging_table == staging_table;
-        let unit = flow
-            .units
-            .iter()
-            .find(is_unit)
-            .expect("the switch copies units of the plan");
+        let is_unit = |unit: &UnitPlan| unit.staging_table == staging_table;
+        let unit_index = flow.units.iter().position(is_unit);
+        let unit_index = unit_index.expect("the switch copies units of the plan");
+        let unit = &flow.units[unit_index];
         let doing = format!("copying rows into {}", flow.target());
-        // The switch tries again if it did not get a lock.
-        if let Some(mut undone) = self.rejects.remove(staging_table) {
-            undone.take_back()?;
-        }
-        let file = RejectFile::new(
-            run.folder.rejects(),
-            &unit_reject_files::of_unit(flow, unit, unit_reject_files::OF_SWITCH),
-            &flow.dialect,
-            flow.header.as_deref(),
-        )?;
-        let kept = KeptRejects::new(
-            self.context.event_sink(),
-            flow,
-            &self.context.run.rejects[flow_index],
-            None,
-            file,
-        );
-        let kept = self.rejects.entry(staging_table.to_owned()).or_insert(kept);
-        let limit = kept.left().saturating_add(1);
+        let limit = self.source.begin(flow_index, unit_index).map_err(ended)?;
+        let limit = limit.saturating_add(1);
         let schema = &run.plan.settings.staging_schema;
         let staging = qualified(schema, staging_table);
         let order = Order::of(flow);
@@ -131,13 +89,12 @@ impl<'a> SwitchRows<'a> {
             });
         }
         let refused = told(session, flow, &copied.refused).await?;
-        let maker = unit.row_maker(flow, run.stamp())?;
-        let settings = &run.plan.settings;
-        let splits = run.ledger.splits(session, run.fence.run_id).await;
-        let splits = splits.map_err(Error::from)?;
+        let splits = run.ledger.splits(session, run.fence.run_id).await?;
         let rows = Arc::new(flow.comparison.of_rows(&flow.columns));
         let mut tally = Tally::new(&rows.alone()).expect("rows are summed up by their hashes");
-        let found = source_rows::find(flow, unit, maker, settings, &splits, &refused, &mut tally)?;
+        let mut see = |row: &RecordBatch| tally.add(row);
+        let found = self.source.find(&refused, &splits, &mut see);
+        let found = found.map_err(ended)?;
         let is_same = match found {
             None => false,
             Some(_) => are_same(session, &rows, &staging, order, &copied.refused, tally).await?,
@@ -149,16 +106,12 @@ impl<'a> SwitchRows<'a> {
                 table: staging,
             })));
         };
-        for mut of_split in found {
-            let count = of_split.rejects.len() as u64;
-            kept.keep(&mut of_split.rejects)?;
+        self.source.reject().map_err(ended)?;
+        for (split_key, count) in found {
             run.ledger
-                .reject_staged(session, &run.fence, &unit.key, &of_split.split_key, count)
-                .await
-                .map_err(Error::from)?;
+                .reject_staged(session, &run.fence, &unit.key, &split_key, count)
+                .await?;
         }
-        run.rejects[flow_index].judge_share_of_all(&flow.name)?;
-        kept.finish()?;
         Ok(CopiedRows {
             copied: copied.rows,
             refused: copied.refused.into_iter().map(|row| row.place).collect(),
@@ -166,9 +119,14 @@ impl<'a> SwitchRows<'a> {
     }
 }
 
+/// The engine knows why it could not find or take rejects.
+fn ended(_: inrush_destination::Error) -> LoadError {
+    LoadError::Engine(Error::Interrupted)
+}
+
 impl CarefulRows for SwitchRows<'_> {
     fn wants(&self, flow: usize) -> bool {
-        self.flows.contains_key(&flow)
+        self.flows.contains(&flow)
     }
 
     async fn copy(
@@ -184,6 +142,7 @@ impl CarefulRows for SwitchRows<'_> {
         copied.map_err(|error| match error {
             // For example, a lock was not granted: the switch tries again.
             LoadError::Server(error) => SwitchError::Destination(error),
+            LoadError::Ledger(error) => SwitchError::Ledger(error),
             error => SwitchError::Careful(Box::new(error.into())),
         })
     }
@@ -389,7 +348,7 @@ async fn told(
     session: &Session,
     flow: &FlowPlan,
     refused: &[RefusedPlace],
-) -> Result<Vec<RefusedStagingRow>, PostgresError> {
+) -> Result<Vec<RefusedStagedRow>, PostgresError> {
     let columns: Vec<String> = flow
         .columns
         .iter()
@@ -412,9 +371,16 @@ async fn told(
             columns: &columns,
             definition: definition.as_deref(),
         };
-        told.push(RefusedStagingRow {
+        let RefusalCause {
+            column,
+            code,
+            reason,
+        } = cause(&row.facts, &place);
+        told.push(RefusedStagedRow {
             number: *number,
-            cause: cause(&row.facts, &place),
+            column,
+            code,
+            reason,
         });
     }
     Ok(told)
