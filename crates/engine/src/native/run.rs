@@ -4,7 +4,7 @@ pub use crate::pipeline::naming::{holder, new_run_name};
 pub use crate::pipeline::results::StreamResult;
 pub use crate::pipeline::threads::{Threads, runtime};
 pub use crate::report::folder::RunFolder;
-pub use crate::run::account::CommittedUnits;
+pub use crate::run::committed_units::{CommittedUnits, CountedUnit};
 pub use crate::run::context::RunContext;
 pub use crate::run::gathering::Gathering;
 pub use crate::run::kept_units::{KeptPart, KeptUnit, KeptUnits};
@@ -12,7 +12,6 @@ pub use crate::run::ledger_checks::LedgerChecks;
 pub use crate::run::prepared::{DriverRun, PreparedRun};
 pub use crate::run::run;
 pub use crate::run::steps::{AlreadyLoaded, LoadSteps, Preparation};
-pub use crate::run::unit_reports::UnitEnd;
 
 /// Notes for the user about the plan.
 pub mod announcements {

@@ -1,30 +1,21 @@
 //! Checks the account of a run before the switch: compares the ledger's row counts of its units with the destination's
 //! own counts, and the share of rejects with the package's limit.
 
+use super::committed_units::CommittedUnits;
 use super::context::RunContext;
 use super::plan::RunPlan;
 use super::prepared::DriverRun;
 use super::steps::LoadSteps;
-use super::unit_reports::UnitEnd;
 use crate::error::Error;
 use crate::ledger::Account;
-use crate::plan::{PlannedFlow, PlannedUnit, UnitPlace};
-
-/// The facts that a destination's ledger has about a run's units, at one moment.
-pub trait CommittedUnits<R> {
-    /// A unit. `is_loaded` is true if this attempt has loaded rows of it.
-    fn unit(&self, run: &R, unit: UnitPlace, is_loaded: bool) -> UnitEnd;
-
-    /// The destination's own count of all staged rows of a flow; `None` if it counts each unit by itself.
-    fn rows_staged(&self, flow: usize) -> Option<u64>;
-}
+use crate::plan::{PlannedFlow, PlannedUnit};
 
 /// The ledger's facts about units, which agree with files and destination.
 pub struct Verified<'a, S: LoadSteps> {
     steps: &'a S,
     context: RunContext<'a, S::Run>,
     /// The ledger's facts.
-    pub committed: S::Committed,
+    pub committed: CommittedUnits,
 }
 
 impl<'a, S: LoadSteps> Verified<'a, S> {
@@ -47,7 +38,7 @@ impl<'a, S: LoadSteps> Verified<'a, S> {
 }
 
 /// Compares the account of each unit, or of each flow, with the destination's own count.
-fn check<R: DriverRun>(run: &R, committed: &impl CommittedUnits<R>) -> Result<(), Error> {
+fn check<R: DriverRun>(run: &R, committed: &CommittedUnits) -> Result<(), Error> {
     for (flow_at, flow) in run.plan.flows().iter().enumerate() {
         let reading = flow.reading();
         let staged = committed.rows_staged(flow_at);

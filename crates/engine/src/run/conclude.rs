@@ -6,6 +6,7 @@ use std::time::Instant;
 use inrush_rows::cancel::StopReason;
 
 use super::account::Verified;
+use super::committed_units::CommittedUnits;
 use super::context::RunContext;
 use super::gathering::Gathering;
 use super::plan::RunPlan;
@@ -20,17 +21,17 @@ use crate::plan::PlannedFlow;
 use crate::shares::coordinate;
 
 /// How far a run has come.
-pub struct Concluded<C> {
+pub struct Concluded {
     /// The ledger's facts about its units, if they were verified.
-    committed: Option<C>,
+    committed: Option<CommittedUnits>,
     /// The targets that have their rows, by the indexes of their flows.
     switched: BTreeMap<usize, SwitchedTarget>,
     error: Option<Error>,
 }
 
-impl<C> Concluded<C> {
+impl Concluded {
     /// A run whose units are not all loaded.
-    pub fn failed(error: Error) -> Concluded<C> {
+    pub fn failed(error: Error) -> Concluded {
         Concluded {
             committed: None,
             switched: BTreeMap::new(),
@@ -45,7 +46,7 @@ pub fn conclude<S: LoadSteps>(
     context: &RunContext<'_, S::Run>,
     options: &RunOptions<'_>,
     gathering: &mut Gathering,
-) -> Concluded<S::Committed> {
+) -> Concluded {
     fault::reach(context.fault, FaultPoint::BeforeSwitch);
     let switching = Instant::now();
     let mut verified = None;
@@ -103,14 +104,14 @@ pub fn end<S: LoadSteps>(
         committed,
         switched,
         error,
-    }: Concluded<S::Committed>,
+    }: Concluded,
     options: &RunOptions<'_>,
     mut gathering: Gathering,
 ) -> Result<Success, Failure> {
     let error = error.map(|error| steps.undo(context, error));
     fault::reach(context.fault, FaultPoint::BeforeReport);
     let committed = steps.at_end(context, committed, &mut gathering, error.as_ref());
-    let report = report::of_run::<S>(
+    let report = report::of_run(
         context,
         &committed,
         switched,

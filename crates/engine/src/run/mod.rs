@@ -18,13 +18,14 @@
 //! before the load and after it, and [`streams`] those of the load, beside the [`watch`]. [`prepared`] has the state of a run, [`kept_units`] the work
 //! that is kept from earlier attempts, [`lost_rejects`] finds kept work that must be loaded again, [`first_rows`] reads
 //! the keys of all rows before the load if a step keeps the first of several rows (`distinct_on`), [`ledger_checks`] compares the
-//! ledger with the files and [`account`] with the destination's counts, [`publish`] makes the rows visible, [`rows_in_source`] finds rows
+//! ledger with the files and [`account`] with the destination's counts ([`committed_units`]), [`publish`] makes the rows visible, [`rows_in_source`] finds rows
 //! that a target refuses then, [`settle`] asks the ledger if the answer was lost, [`analyze`] updates the targets' statistics, [`gathering`], [`unit_reports`] and
 //! [`report`] make the report, and [`ending`] writes it.
 
 pub(crate) mod account;
 mod analyze;
 pub(crate) mod announcements;
+pub(crate) mod committed_units;
 mod conclude;
 pub(crate) mod context;
 pub(crate) mod ending;

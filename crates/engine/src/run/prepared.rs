@@ -31,7 +31,7 @@ use crate::plan::earlier::leave_out;
 use crate::plan::planned::{PlannedFlow, PlannedUnit, SplitPlace, UnitPlace};
 use crate::plan::{UnitIndex, identity};
 use crate::reject_replay;
-use crate::report::{FilesOf, RunFolder, reject_file_name};
+use crate::report::{FilesOf, RunFolder, ServerCopyReport, reject_file_name};
 
 /// A run that is planned and holds its lock: the part that is the same for all destinations.
 pub struct PreparedRun<P> {
@@ -78,6 +78,11 @@ pub trait DriverRun: DerefMut<Target = PreparedRun<Self::Plan>> {
 
     /// True if the target of a flow keeps versions of rows.
     fn keeps_versions(&self, flow: usize) -> bool;
+
+    /// How the destination has stored the rows of a unit in this attempt, if it had a choice.
+    fn server_copy(&self, _: UnitPlace) -> Option<ServerCopyReport> {
+        None
+    }
 
     /// True if the sums of a unit's rows are compared before its commit.
     fn is_verified(&self, _: UnitPlace) -> bool {

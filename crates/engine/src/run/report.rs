@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use inrush_rows::exit_status::ExitStatus;
 use inrush_rows::quantity::counted;
 
-use super::account::CommittedUnits;
+use super::committed_units::CommittedUnits;
 use super::context::RunContext;
 use super::gathering::{Done, Gathering};
 use super::plan::RunPlan;
+use super::prepared::DriverRun;
 use super::publish::SwitchedTarget;
-use super::steps::{AlreadyLoaded, LoadSteps};
+use super::steps::AlreadyLoaded;
 use super::unit_reports::{self, UnitEnd};
 use crate::error::Error;
 use crate::ledger::Account;
@@ -19,9 +20,9 @@ use crate::plan::{PlannedFlow, UnitPlace};
 use crate::report::{RunReport, StepReport, TableReport};
 
 /// The report of a run that has loaded something or was stopped. `committed` has its rows.
-pub fn of_run<S: LoadSteps>(
-    context: &RunContext<'_, S::Run>,
-    committed: &S::Committed,
+pub fn of_run<R: DriverRun>(
+    context: &RunContext<'_, R>,
+    committed: &CommittedUnits,
     mut switched: BTreeMap<usize, SwitchedTarget>,
     gathering: &mut Gathering,
     options: &RunOptions<'_>,

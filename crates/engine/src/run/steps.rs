@@ -4,7 +4,7 @@ use inrush_destination::RunRecord;
 use inrush_rows::ids::RunName;
 use tokio::runtime::Runtime;
 
-use super::account::CommittedUnits;
+use super::committed_units::CommittedUnits;
 use super::context::RunContext;
 use super::gathering::Gathering;
 use super::prepared::DriverRun;
@@ -19,8 +19,6 @@ use crate::shares::SentPlan;
 pub trait LoadSteps: Sized + Sync {
     /// A run that is planned and holds its lock.
     type Run: DriverRun + Sync;
-    /// The ledger's facts of a run's units.
-    type Committed: CommittedUnits<Self::Run>;
 
     /// The settings that may delay streams, as subject and verb of a sentence: "`rate_bytes_max` asks".
     const PACED_BY: &'static str;
@@ -35,7 +33,7 @@ pub trait LoadSteps: Sized + Sync {
 
     /// Reads the ledger, and compares it with the files. The caller compares the ledger's units with the destination's
     /// own counts.
-    fn committed(&self, context: &RunContext<'_, Self::Run>) -> Result<Self::Committed, Error>;
+    fn committed(&self, context: &RunContext<'_, Self::Run>) -> Result<CommittedUnits, Error>;
 
     /// Loads units of a flow again, so that the next attempt to publish finds the rows that its target refuses. Their
     /// inputs can be read once more. Removes from `committed` the units that are not in staging any more. If it fails,
@@ -45,7 +43,7 @@ pub trait LoadSteps: Sized + Sync {
         context: &RunContext<'_, Self::Run>,
         flow: usize,
         refusal: &DriverError,
-        committed: &mut Self::Committed,
+        committed: &mut CommittedUnits,
         result: &mut StreamResult,
     ) -> Result<(), Error>;
 
@@ -62,10 +60,10 @@ pub trait LoadSteps: Sized + Sync {
     fn at_end(
         &self,
         context: &RunContext<'_, Self::Run>,
-        verified: Option<Self::Committed>,
+        verified: Option<CommittedUnits>,
         gathering: &mut Gathering,
         error: Option<&Error>,
-    ) -> Self::Committed;
+    ) -> CommittedUnits;
 
     /// The steps of a run that several processes load; none if the destination lacks the ability.
     fn joins(&self) -> Option<&dyn JoinSteps<Self::Run>> {

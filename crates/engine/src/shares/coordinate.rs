@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::gauge::Gauge;
 use crate::plan::PlannedFlow;
-use crate::run::account::CommittedUnits;
+use crate::run::committed_units::CommittedUnits;
 use crate::run::context::RunContext;
 use crate::run::gathering::Gathering;
 use crate::run::plan::RunPlan;
@@ -128,10 +128,7 @@ fn tell<R: DriverRun>(context: &RunContext<'_, R>, missing: usize, silence_max: 
 }
 
 /// Compares the rejects of all hosts with the limit. Each host has compared only its own; the ledger has all of them.
-pub fn judge_rejects<R: DriverRun>(
-    run: &R,
-    committed: &impl CommittedUnits<R>,
-) -> Result<(), ShareError> {
+pub fn judge_rejects<R: DriverRun>(run: &R, committed: &CommittedUnits) -> Result<(), ShareError> {
     for (flow_at, flow) in run.plan.flows().iter().enumerate() {
         let units = 0..flow.units().len();
         let rejects = units.map(|unit| {

@@ -2,7 +2,7 @@
 
 use inrush_engine::error::Error;
 use inrush_engine::native::plan::UnitIndex;
-use inrush_engine::native::run::LedgerChecks;
+use inrush_engine::native::run::{CommittedUnits, LedgerChecks};
 
 use super::context::Context;
 use super::count_again;
@@ -12,7 +12,7 @@ use crate::ledger::UnitAccounts;
 
 /// Reads the ledger, compares it with the files, and counts units again that somebody could have changed. The tasks of the
 /// switch follow from these facts.
-pub async fn committed(context: &Context<'_>) -> Result<LedgerUnits, Error> {
+pub async fn committed(context: &Context<'_>) -> Result<CommittedUnits, Error> {
     let run = context.run;
     let (control, run_id) = (&run.control, run.fence.run_id);
     let units = run.ledger.units(control, run_id).await?;
@@ -31,5 +31,5 @@ pub async fn committed(context: &Context<'_>) -> Result<LedgerUnits, Error> {
     let found = LedgerUnits::new(units, accounts);
     count_again::units(context, found.units()).await?;
     run.switching().work = Some(SwitchWork::of(run, &found).await?);
-    Ok(found)
+    Ok(found.committed(run))
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use inrush_engine::error::Error;
 use inrush_engine::native::plan::UnitPlace;
-use inrush_engine::native::run::{CommittedUnits, Gathering, KeptUnit, UnitEnd};
+use inrush_engine::native::run::{CommittedUnits, CountedUnit, Gathering, KeptUnit};
 use inrush_rows::ids::UnitKey;
 
 use super::context::Context;
@@ -34,17 +34,17 @@ impl LedgerUnits {
     /// from earlier attempts.
     pub async fn at_end(
         context: &Context<'_>,
-        verified: Option<LedgerUnits>,
+        verified: Option<CommittedUnits>,
         gathering: &mut Gathering,
         error: Option<&Error>,
-    ) -> LedgerUnits {
+    ) -> CommittedUnits {
         let run = context.run;
         // A stopped run does not wait for a server that does not answer.
         let read = tokio::time::timeout(LEDGER_TIMEOUT, LedgerUnits::read(run)).await;
         // Verifications in a transaction that was not committed are not in the ledger.
         let is_undone = run.plan.is_one_transaction() && error.is_some();
         match (read, verified.filter(|_| !is_undone)) {
-            (Ok(Ok(read)), _) => read,
+            (Ok(Ok(read)), _) => read.committed(run),
             // The server went away after the switch; the switched units were read before.
             (_, Some(verified)) => verified,
             _ => {
@@ -63,7 +63,7 @@ impl LedgerUnits {
                 let accounts = UnitAccounts {
                     units: run.kept.iter().map(of_unit).collect(),
                 };
-                LedgerUnits::new(kept, accounts)
+                LedgerUnits::new(kept, accounts).committed(run)
             }
         }
     }
@@ -72,6 +72,21 @@ impl LedgerUnits {
     pub fn new(mut units: Vec<UnitRow>, accounts: UnitAccounts) -> LedgerUnits {
         units.sort_unstable_by(|first, second| first.unit_key.cmp(&second.unit_key));
         LedgerUnits { units, accounts }
+    }
+
+    /// The units of the run's plan.
+    pub fn committed(&self, run: &PostgresRun) -> CommittedUnits {
+        let units = self.units.iter().map(|record| {
+            let unit = CountedUnit {
+                is_finished: record.finished,
+                is_careful: record.careful,
+                rows: record.rows_counted.map(|count| count as u64),
+            };
+            (record.unit_key.clone(), unit)
+        });
+        let accounts = self.accounts.units.iter();
+        let accounts = accounts.map(|(key, account)| (key.clone(), *account));
+        CommittedUnits::of_units(run, units, accounts)
     }
 
     /// All units.
@@ -83,30 +98,5 @@ impl LedgerUnits {
     pub fn get(&self, key: &UnitKey) -> Option<&UnitRow> {
         let found = self.units.binary_search_by(|unit| unit.unit_key.cmp(key));
         Some(&self.units[found.ok()?])
-    }
-}
-
-impl CommittedUnits<PostgresRun> for LedgerUnits {
-    fn unit(&self, run: &PostgresRun, place: UnitPlace, _: bool) -> UnitEnd {
-        let (flow, unit) = run.unit(place);
-        let record = self.get(&unit.key);
-        let is_kept = run.kept.is_whole(place);
-        let counted = record.and_then(|record| record.rows_counted);
-        UnitEnd {
-            is_kept,
-            is_finished: record.is_some_and(|record| record.finished),
-            // The ledger marks units that one stream has loaded carefully as a whole.
-            is_careful: record.is_some_and(|record| record.careful),
-            server_copy: (!is_kept)
-                .then(|| run.stored_ways.report(place, &flow.server_copy))
-                .flatten(),
-            account: self.accounts.of_unit(&unit.key),
-            rows_counted: counted.map(|count| count as u64),
-        }
-    }
-
-    /// The server counts each unit.
-    fn rows_staged(&self, _: usize) -> Option<u64> {
-        None
     }
 }

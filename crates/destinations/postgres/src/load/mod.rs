@@ -41,7 +41,7 @@ use inrush_engine::driver_error::DriverError;
 use inrush_engine::error::Error;
 use inrush_engine::native::plan::ContentChecks;
 use inrush_engine::native::run::{
-    self, Gathering, LoadSteps, Preparation, RunContext, StreamResult, runtime,
+    self, CommittedUnits, Gathering, LoadSteps, Preparation, RunContext, StreamResult, runtime,
 };
 use inrush_engine::pipeline::{Failure, RunOptions, Success};
 use inrush_package::Package;
@@ -106,7 +106,6 @@ impl PostgresSteps<'_> {
 
 impl LoadSteps for PostgresSteps<'_> {
     type Run = PostgresRun;
-    type Committed = LedgerUnits;
 
     const PACED_BY: &'static str =
         "`rate_bytes_max`, `replica_lag_bytes_max` or `slot_bytes_max` ask";
@@ -120,7 +119,7 @@ impl LoadSteps for PostgresSteps<'_> {
         self.unless_stopped(runtime, prepare::ready(run))
     }
 
-    fn committed(&self, context: &RunContext<'_, PostgresRun>) -> Result<LedgerUnits, Error> {
+    fn committed(&self, context: &RunContext<'_, PostgresRun>) -> Result<CommittedUnits, Error> {
         let run = context.run;
         one_transaction::leave_open(run);
         run.wait(conclude::committed(context))
@@ -132,7 +131,7 @@ impl LoadSteps for PostgresSteps<'_> {
         context: &RunContext<'_, PostgresRun>,
         flow: usize,
         _: &DriverError,
-        _: &mut LedgerUnits,
+        _: &mut CommittedUnits,
         result: &mut StreamResult,
     ) -> Result<(), Error> {
         reload::in_file_order(context, flow, result)
@@ -158,10 +157,10 @@ impl LoadSteps for PostgresSteps<'_> {
     fn at_end(
         &self,
         context: &RunContext<'_, PostgresRun>,
-        verified: Option<LedgerUnits>,
+        verified: Option<CommittedUnits>,
         gathering: &mut Gathering,
         error: Option<&Error>,
-    ) -> LedgerUnits {
+    ) -> CommittedUnits {
         let reading = LedgerUnits::at_end(context, verified, gathering, error);
         context.runtime.block_on(reading)
     }

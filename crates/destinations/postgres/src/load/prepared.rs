@@ -10,6 +10,7 @@ use inrush_engine::fault::Fault;
 use inrush_engine::native::load::Part;
 use inrush_engine::native::plan::UnitPlace;
 use inrush_engine::native::run::{DriverRun, PreparedRun};
+use inrush_engine::report::ServerCopyReport;
 use inrush_rows::cancel::Stop;
 use inrush_rows::ids::UnitKey;
 use tokio::runtime::Handle;
@@ -110,6 +111,11 @@ impl DriverRun for PostgresRun {
                 ..
             }
         )
+    }
+
+    fn server_copy(&self, place: UnitPlace) -> Option<ServerCopyReport> {
+        let (flow, _) = self.unit(place);
+        self.stored_ways.report(place, &flow.server_copy)
     }
 
     fn is_verified(&self, place: UnitPlace) -> bool {

@@ -16,7 +16,6 @@ use inrush_destination::{Ability, Destination, RunRecord};
 use inrush_package::Package;
 use tokio::runtime::Runtime;
 
-use self::conclude::StagedUnits;
 use self::prepared::ContractRun;
 use self::reload::Reload;
 use super::OpenDestination;
@@ -26,6 +25,7 @@ use crate::error::Error;
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::{Failure, RunOptions, Success, runtime};
 use crate::report::RunFolder;
+use crate::run::committed_units::CommittedUnits;
 use crate::run::context::RunContext;
 use crate::run::gathering::Gathering;
 use crate::run::steps::{JoinSteps, LoadSteps, Preparation};
@@ -84,7 +84,6 @@ struct ContractSteps<'a> {
 
 impl LoadSteps for ContractSteps<'_> {
     type Run = ContractRun;
-    type Committed = StagedUnits;
 
     const PACED_BY: &'static str = "`rate_bytes_max` asks";
 
@@ -98,7 +97,7 @@ impl LoadSteps for ContractSteps<'_> {
         can.contains(&Ability::SeveralHosts).then_some(self as _)
     }
 
-    fn committed(&self, context: &ContractContext<'_>) -> Result<StagedUnits, Error> {
+    fn committed(&self, context: &ContractContext<'_>) -> Result<CommittedUnits, Error> {
         conclude::staged_units(context, self.destination.as_ref())
     }
 
@@ -107,7 +106,7 @@ impl LoadSteps for ContractSteps<'_> {
         context: &ContractContext<'_>,
         flow: usize,
         refusal: &DriverError,
-        committed: &mut StagedUnits,
+        committed: &mut CommittedUnits,
         result: &mut StreamResult,
     ) -> Result<(), Error> {
         let reload = Reload {
@@ -126,11 +125,11 @@ impl LoadSteps for ContractSteps<'_> {
     fn at_end(
         &self,
         context: &ContractContext<'_>,
-        verified: Option<StagedUnits>,
+        verified: Option<CommittedUnits>,
         gathering: &mut Gathering,
         _: Option<&Error>,
-    ) -> StagedUnits {
-        verified.unwrap_or_else(|| StagedUnits::known(context.run, gathering))
+    ) -> CommittedUnits {
+        verified.unwrap_or_else(|| CommittedUnits::known(context.run, gathering))
     }
 }
 

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use inrush_destination::Destination;
 
 use super::ContractContext;
-use super::conclude::StagedUnits;
 use super::members;
 use crate::driver_error::DriverError;
 use crate::error::Error;
@@ -20,6 +19,7 @@ use crate::pipeline::results::StreamResult;
 use crate::pipeline::row_loop;
 use crate::pipeline::work_items::WorkItem;
 use crate::plan::{UnitAccounts, UnitIndex};
+use crate::run::committed_units::CommittedUnits;
 use crate::run::streams::AFTER_ALL;
 
 /// The units of a flow that are to be loaded again.
@@ -38,7 +38,7 @@ impl Reload<'_> {
     pub fn load(
         &self,
         refusal: &DriverError,
-        staged: &mut StagedUnits,
+        staged: &mut CommittedUnits,
         result: &mut StreamResult,
     ) -> Result<(), Error> {
         let flow = &self.context.run.plan.flows[self.flow];
