@@ -17,6 +17,7 @@
 //!     member_numbers         numbers for the members that lookups add
 //!     watch -> LoadWatch     looks at what the streams must not get too far ahead of, while they load
 //!     begin_streams          right before the streams: begins what they share
+//!     roll_back              what they share is rolled back after a failure
 //!     open_stream -> UnitStream   one for each of the engine's threads
 //!       begin(Quick | Careful), (begin_split, write*, end_split)*, commit | abort | give_up
 //!         record                 after some splits and the last one, if the ledger keeps their records
@@ -200,6 +201,10 @@ pub trait OpenRun: Send + Sync {
     fn begin_streams(&self) -> Result<Option<Vec<usize>>> {
         Ok(None)
     }
+
+    /// Rolls back the transaction of a load without staging that has failed. Called once all streams have ended, also if the
+    /// transaction was not begun or is rolled back already. An error is not reported: the end of the connection does the same.
+    fn roll_back(&self) {}
 
     /// A stream for one thread.
     fn open_stream<'r>(&'r self, stream: &StreamSetup<'r>) -> Result<Box<dyn UnitStream + 'r>>;

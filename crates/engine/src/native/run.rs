@@ -9,6 +9,7 @@ pub use crate::run::context::RunContext;
 pub use crate::run::gathering::Gathering;
 pub use crate::run::kept_units::{KeptPart, KeptUnit, KeptUnits};
 pub use crate::run::ledger_checks::LedgerChecks;
+pub use crate::run::one_transaction::NOTHING_KEPT;
 pub use crate::run::prepared::{DriverRun, PreparedRun};
 pub use crate::run::run;
 pub use crate::run::steps::{AlreadyLoaded, LoadSteps, Preparation};

@@ -12,7 +12,7 @@ use super::gathering::Gathering;
 use super::plan::RunPlan;
 use super::publish::SwitchedTarget;
 use super::steps::LoadSteps;
-use super::{analyze, ending, publish, report};
+use super::{analyze, ending, one_transaction, publish, report};
 use crate::error::Error;
 use crate::event::Event;
 use crate::fault::{self, FaultPoint};
@@ -108,7 +108,7 @@ pub fn end<S: LoadSteps>(
     options: &RunOptions<'_>,
     mut gathering: Gathering,
 ) -> Result<Success, Failure> {
-    let error = error.map(|error| steps.undo(context, error));
+    let error = error.map(|error| one_transaction::undo(context, error));
     fault::reach(context.fault, FaultPoint::BeforeReport);
     let committed = steps.at_end(context, committed, &mut gathering, error.as_ref());
     let report = report::of_run(

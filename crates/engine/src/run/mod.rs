@@ -20,7 +20,8 @@
 //! the keys of all rows before the load if a step keeps the first of several rows (`distinct_on`), [`ledger_checks`] compares the
 //! ledger with the files and [`account`] with the destination's counts ([`committed_units`]), [`publish`] makes the rows visible, [`rows_in_source`] finds rows
 //! that a target refuses then, [`settle`] asks the ledger if the answer was lost, [`analyze`] updates the targets' statistics, [`gathering`], [`unit_reports`] and
-//! [`report`] make the report, and [`ending`] writes it.
+//! [`report`] make the report, and [`ending`] writes it; [`one_transaction`] rolls a failed load without
+//! staging back before.
 
 pub(crate) mod account;
 mod analyze;
@@ -34,6 +35,7 @@ pub(crate) mod gathering;
 pub(crate) mod kept_units;
 pub(crate) mod ledger_checks;
 mod lost_rejects;
+pub(crate) mod one_transaction;
 pub(crate) mod plan;
 pub(crate) mod prepare;
 pub(crate) mod prepared;

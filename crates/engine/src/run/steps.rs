@@ -50,11 +50,6 @@ pub trait LoadSteps: Sized + Sync {
     /// True if the target of a flow is analyzed after the publish.
     fn analyzes(&self, context: &RunContext<'_, Self::Run>, flow: usize) -> bool;
 
-    /// Undoes the parts of a failed run that do not undo themselves. It may add a hint to the error.
-    fn undo(&self, _: &RunContext<'_, Self::Run>, error: Error) -> Error {
-        error
-    }
-
     /// The facts about units for the report. `verified` is the result of [`LoadSteps::committed`], if the run came that
     /// far.
     fn at_end(

@@ -143,17 +143,6 @@ impl LoadSteps for PostgresSteps<'_> {
         plan::statistics::of_target(plan, &plan.flows[flow]).is_some()
     }
 
-    fn undo(&self, context: &RunContext<'_, PostgresRun>, error: Error) -> Error {
-        if !context.run.plan.is_one_transaction() {
-            return error;
-        }
-        // For a failed run, only the ledger's rows are committed.
-        let run = context.run;
-        one_transaction::roll_back(run);
-        run.runtime.block_on(run.undo_in_time());
-        one_transaction::told(error)
-    }
-
     fn at_end(
         &self,
         context: &RunContext<'_, PostgresRun>,

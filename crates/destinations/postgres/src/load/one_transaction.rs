@@ -6,8 +6,7 @@
 
 use std::sync::{MutexGuard, PoisonError};
 
-use inrush_engine::driver_error::Retry;
-use inrush_engine::error::Error;
+use inrush_engine::native::run::NOTHING_KEPT;
 
 use super::prepared::PostgresRun;
 use crate::load_error::LoadError;
@@ -17,8 +16,6 @@ use crate::switch::{SwitchError, deferred, order};
 use crate::transaction::Transaction;
 use crate::{PostgresError, Session};
 
-const NOTHING_KEPT: &str =
-    "nothing is in the targets (staging = false); the same command loads all of it";
 const LATE_REFUSAL: &str = "this was found only after the rows of all flows were loaded, so all of \
      them were rolled back; fix the row, or remove `staging = false` to get it as a reject";
 
@@ -64,17 +61,6 @@ pub fn roll_back(run: &PostgresRun) {
 fn of_all_flows(run: &PostgresRun) -> MutexGuard<'_, Option<Transaction>> {
     let transaction = run.all_flows.lock();
     transaction.unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Replaces the hint of a lost connection, or of a lock that was not granted: it says that loaded units are kept, which is wrong
-/// for such a load.
-pub fn told(error: Error) -> Error {
-    match error {
-        Error::Driver(error) if error.is_lost() || error.retry() == Retry::Alone => {
-            Error::Driver(error.with_hint(NOTHING_KEPT.to_owned()))
-        }
-        other => other,
-    }
 }
 
 /// The error of the switch that ends such a load, with a hint that is true for it.

@@ -55,6 +55,11 @@ impl OpenRun for PostgresRun {
         }
     }
 
+    fn roll_back(&self) {
+        one_transaction::roll_back(self);
+        self.runtime.block_on(self.undo_in_time());
+    }
+
     /// The one stream of a load in one transaction has the control session.
     fn open_stream<'r>(&'r self, setup: &StreamSetup<'r>) -> Result<Box<dyn UnitStream + 'r>> {
         Ok(Box::new(match self.plan.is_one_transaction() {
