@@ -205,7 +205,7 @@ pub enum Publish {
         /// The unique indexes of the target that say which keys are equal.
         indexes: Vec<KeyIndex>,
         /// The versions of rows that the target keeps, if it does.
-        versions: Option<VersionsPlan>,
+        versions: Option<Box<VersionsPlan>>,
     },
     /// Rows are written directly to the existing target; nothing is left for the switch.
     Straight(Commit),

@@ -157,7 +157,7 @@ async fn merged(
             let loaded = &columns.resolved.columns;
             let planned = VersionsPlan::plan(request.session, target, loaded, &key, scd, ledger);
             let versions = planned.await?;
-            (vec![versions.index().clone()], Some(versions))
+            (vec![versions.index().clone()], Some(Box::new(versions)))
         }
     };
     Ok(Publish::Upsert {
