@@ -9,7 +9,6 @@ mod trace;
 
 use inrush_package::Package;
 
-use crate::plan::PlannedFlow;
 use crate::run::plan::RunPlan;
 
 pub use record::{
@@ -23,7 +22,7 @@ pub const LINEAGE_VERSION: u32 = 1;
 
 /// The lineage of a plan's flows. `package` is the package that was planned.
 pub fn of_plan<P: RunPlan>(plan: &P, package: &Package) -> RunLineage {
-    let readings = plan.flows().iter().map(PlannedFlow::reading);
+    let readings = plan.flows().iter().map(|flow| &flow.reading);
     RunLineage {
         version: LINEAGE_VERSION,
         inrush_version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -22,7 +22,7 @@ use crate::pipeline::results::StreamResult;
 use crate::pipeline::sharing::Sharing;
 use crate::pipeline::work::Work;
 use crate::pipeline::work_items::WorkItem;
-use crate::plan::{PlannedFlow, PlannedUnit};
+use crate::plan::PlannedFlow;
 use crate::run::prepared::{DriverRun, FlowOf};
 
 /// A stream with a piece of work.
@@ -88,7 +88,7 @@ impl<'a, 's, R: DriverRun> Loader<'a, 's, R> {
     /// Loads a private unit: quickly, then carefully if the destination refuses a row.
     async fn private_unit(&self, result: &mut StreamResult) -> Result<(), Error> {
         let (_, unit) = self.run.unit(self.item.unit_place());
-        let work = || Work::Splits(unit.splits());
+        let work = || Work::Splits(&unit.splits);
         let tried = self.transaction(work(), Part::Whole, None, LoadMethod::Quick, result);
         let error = match tried.await {
             Ok(_) => return Ok(()),
@@ -107,7 +107,7 @@ impl<'a, 's, R: DriverRun> Loader<'a, 's, R> {
         } = *self;
         let place = item.unit_place();
         let (flow, unit) = run.unit(place);
-        let splits = &unit.splits()[item.splits.clone()];
+        let splits = &unit.splits[item.splits.clone()];
         let number = item.splits.start + 1;
         let Some(file) = run.fed_files.get(item.split_place()) else {
             let mut work = RepeatableWork::Splits(splits);
@@ -119,7 +119,7 @@ impl<'a, 's, R: DriverRun> Loader<'a, 's, R> {
         };
         let split = &splits[0];
         let waiting = target.gauge.enter(Phase::FeedWait);
-        let feed = file.feed(flow.reading(), split)?;
+        let feed = file.feed(&flow.reading, split)?;
         drop(waiting);
         loop {
             let waiting = target.gauge.enter(Phase::FeedWait);
@@ -188,7 +188,7 @@ impl<'a, 's, R: DriverRun> Loader<'a, 's, R> {
         if let Some(sharing) = self.run.sharing.get(&place) {
             sharing.take_back();
         }
-        let bytes = unit.splits().iter().map(|split| split.size_bytes).sum();
+        let bytes = unit.splits.iter().map(|split| split.size_bytes).sum();
         self.careful_unit(RowTally::from(committed), bytes, result)
             .await
     }
@@ -203,7 +203,7 @@ impl<'a, 's, R: DriverRun> Loader<'a, 's, R> {
         let run = self.run;
         let place = self.item.unit_place();
         let (flow, unit) = run.unit(place);
-        let splits = unit.whole_splits(&*flow.reading().source);
+        let splits = unit.whole_splits(&*flow.reading.source);
         run.fed_files.close(place);
         run.rejects[self.item.flow].take_back(committed);
         self.events().aborted(committed_bytes);
@@ -214,7 +214,7 @@ impl<'a, 's, R: DriverRun> Loader<'a, 's, R> {
             sharing.all_done();
         }
         let folder = run.event_sink.folder.rejects();
-        reject_files::remove_parts(folder, &flow.reading().name, unit.key())
+        reject_files::remove_parts(folder, &flow.reading.name, &unit.key)
     }
 
     pub(super) fn commits_each_split(&self) -> bool {
@@ -251,7 +251,7 @@ impl<'a, 's, R: DriverRun> Loader<'a, 's, R> {
             let is_fed_again = self.commits_each_split() && split.input.is_read_once();
             is_fed_again || !split.input.is_read_again()
         };
-        let pipe = unit.splits().iter().find(is_lost);
+        let pipe = unit.splits.iter().find(is_lost);
         match (self.retry(&error), pipe, error) {
             (Retry::WithoutRows, Some(split), Error::Driver(source)) => {
                 Err(refused_from_pipe(flow, split, source))
@@ -267,17 +267,17 @@ impl<'a, 's, R: DriverRun> Loader<'a, 's, R> {
         let (flow, unit) = run.unit(item.unit_place());
         PieceEvents {
             event_sink: run.event_sink,
-            reading: flow.reading(),
+            reading: &flow.reading,
             flow: item.flow,
             unit: item.unit,
-            unit_number: unit.number(),
+            unit_number: unit.number,
             stream: self.stream,
         }
     }
 
     fn tell_start(&self) {
         let (_, unit) = self.run.unit(self.item.unit_place());
-        let first = unit.splits()[self.item.splits.clone()].first();
+        let first = unit.splits[self.item.splits.clone()].first();
         let file = first.map(|split| split.input.name().display().to_string());
         self.events().started(file.unwrap_or_default());
     }
@@ -296,7 +296,7 @@ pub fn refuse_pipe<F: PlannedFlow, R: Into<DriverError>>(flow: &F, refusal: R) -
 /// The error of a row that was refused, and that cannot be found because its input is a pipe.
 fn refused_from_pipe<F: PlannedFlow>(flow: &F, pipe: &Split, refusal: DriverError) -> Error {
     Error::RefusedFromPipe {
-        limit: flow.reading().reject_limit.rows_accepted(),
+        limit: flow.reading.reject_limit.rows_accepted(),
         pipe: pipe.input.name().display().to_string(),
         source: refusal,
     }

@@ -12,6 +12,7 @@ use crate::pipeline::fed_files::FedFiles;
 use crate::pipeline::metering::FlowCount;
 use crate::pipeline::reject_count::RejectCount;
 use crate::pipeline::sharing::Sharing;
+use crate::plan::load_unit::LoadUnit;
 use crate::plan::{PlannedFlow, UnitPlace};
 
 /// The data that the streams of a run share.
@@ -46,8 +47,8 @@ pub struct LoadRun<'a, F> {
 
 impl<F: PlannedFlow> LoadRun<'_, F> {
     /// A unit and its flow.
-    pub fn unit(&self, (flow, unit): UnitPlace) -> (&F, &F::Unit) {
+    pub fn unit(&self, (flow, unit): UnitPlace) -> (&F, &LoadUnit) {
         let flow = &self.flows[flow];
-        (flow, &flow.units()[unit])
+        (flow, flow.unit(unit))
     }
 }

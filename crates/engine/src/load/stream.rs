@@ -7,7 +7,7 @@ use inrush_verdict::Phase;
 
 use crate::error::Error;
 use crate::gauge::Gauge;
-use crate::plan::{PlannedUnit, UnitPlace};
+use crate::plan::UnitPlace;
 use crate::run::context::RunContext;
 use crate::run::prepared::DriverRun;
 
@@ -48,12 +48,12 @@ impl<'a, R: DriverRun> LoadStream<'a, R> {
         let run = self.context.run;
         let waiting = self.gauge.enter(Phase::ServerWait);
         let (_, unit) = run.unit(place);
-        let finished = self.stream.borrow_mut().finish(place.0, unit.key());
+        let finished = self.stream.borrow_mut().finish(place.0, &unit.key);
         if finished.is_err() {
             // The first error is reported; an error of the rollback adds nothing to it.
             let _ = self.stream.borrow_mut().abort();
         }
-        finished.map_err(|error| match run.reloads_units_alone() {
+        finished.map_err(|error| match run.plan.reloads_units_alone {
             true => error,
             false => not_of_rows(error),
         })?;

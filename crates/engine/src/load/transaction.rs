@@ -20,7 +20,6 @@ use crate::pipeline::sharing::Sharing;
 use crate::pipeline::split_evidence::SplitEvidence;
 use crate::pipeline::step_tally::StepTally;
 use crate::pipeline::work::Work;
-use crate::plan::{PlannedFlow, PlannedUnit};
 use crate::report::RejectFile;
 use crate::run::prepared::DriverRun;
 
@@ -62,7 +61,7 @@ impl<R: DriverRun> Loader<'_, '_, R> {
         let mut ended = EndedPiece {
             // True for a careful load and for a private unit. With `atomic = false` it is false, because committed rows
             // stay.
-            is_whole: !flow.is_straight() && (is_careful || !unit.is_shared()),
+            is_whole: !flow.is_straight() && (is_careful || !unit.is_shared),
             is_careful,
             ..EndedPiece::of(rows, target.gauge.meter().since(&before))
         };
@@ -115,7 +114,7 @@ impl<R: DriverRun> Loader<'_, '_, R> {
             run, target, item, ..
         } = *self;
         let (flow, unit) = run.unit(item.unit_place());
-        let reading = flow.reading();
+        let reading = &flow.reading;
         let event_sink = run.event_sink;
         let file = RejectFile::new(
             event_sink.folder.rejects(),

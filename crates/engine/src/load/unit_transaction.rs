@@ -15,7 +15,7 @@ use crate::pipeline::gathered::Gathered;
 use crate::pipeline::row_loop::RowLoop;
 use crate::pipeline::unit_writer::UnitWriter;
 use crate::pipeline::work::Work;
-use crate::plan::{PlannedFlow, PlannedUnit, UnitPlace};
+use crate::plan::UnitPlace;
 use crate::run::prepared::DriverRun;
 
 /// A transaction of a unit. It is rolled back if it is dropped before its end.
@@ -72,8 +72,8 @@ impl<'t, 'a, R: DriverRun> UnitTransaction<'t, 'a, R> {
             target: place.0,
             unit: place.1,
             record_key: &self.key,
-            unit_key: unit.key(),
-            publishes_into: context.run.publishes_into(place),
+            unit_key: &unit.key,
+            publishes_into: &unit.publishes_into,
             splits: split_count,
         };
         self.is_open = true;
@@ -81,7 +81,7 @@ impl<'t, 'a, R: DriverRun> UnitTransaction<'t, 'a, R> {
         // A stream that was rolled back may have another session.
         target.note_session();
         drop(waiting);
-        let mut gathered = Gathered::new(flow.reading(), context.run.is_verified(place));
+        let mut gathered = Gathered::new(&flow.reading, unit.is_verified);
         let mut stream = target.stream.borrow_mut();
         let kept_at_once = stream.keeps_splits();
         let mut writer = UnitWriter {
@@ -96,14 +96,8 @@ impl<'t, 'a, R: DriverRun> UnitTransaction<'t, 'a, R> {
         let mut start = 0;
         while start < split_count {
             let end = split_count.min(start.saturating_add(kept_at_once.unwrap_or(usize::MAX)));
-            rows.copy(
-                unit.key(),
-                &mut work,
-                start..end,
-                &mut writer,
-                &mut gathered,
-            )
-            .await?;
+            rows.copy(&unit.key, &mut work, start..end, &mut writer, &mut gathered)
+                .await?;
             if kept_at_once.is_some() {
                 writer.record(WrittenSplits {
                     records: gathered.take_records(),
@@ -115,7 +109,7 @@ impl<'t, 'a, R: DriverRun> UnitTransaction<'t, 'a, R> {
         }
         let record = UnitRecord {
             key: self.key.clone(),
-            target: flow.reading().target.clone(),
+            target: flow.reading.target.clone(),
             rows_loaded: gathered.account.rows_loaded,
             detail: match kept_at_once {
                 Some(_) => String::new(),
@@ -142,7 +136,7 @@ impl<'t, 'a, R: DriverRun> UnitTransaction<'t, 'a, R> {
     /// The records as the engine's note for a ledger that does not keep them.
     fn detail(&self, records: Vec<SplitRecord>) -> String {
         let (flow, unit) = self.target.context.run.unit(self.place);
-        let splits = unit.splits();
+        let splits = &unit.splits;
         match (self.part, self.method) {
             (Part::Ranges { .. }, _) => unit_detail::of_ranges(records),
             (Part::Split(number), _) => {
@@ -150,7 +144,7 @@ impl<'t, 'a, R: DriverRun> UnitTransaction<'t, 'a, R> {
             }
             // A careful load reads a fed file from its beginning to its end.
             (Part::Whole, LoadMethod::Careful) => {
-                unit_detail::of_splits(&unit.whole_splits(&*flow.reading().source), records)
+                unit_detail::of_splits(&unit.whole_splits(&*flow.reading.source), records)
             }
             (Part::Whole, LoadMethod::Quick) => unit_detail::of_splits(splits, records),
         }

@@ -2,14 +2,16 @@
 
 pub use crate::plan::contents::ContentChecks;
 pub use crate::plan::key_start::KeyStart;
+pub use crate::plan::load_flow::{LoadFlow, Writes};
+pub use crate::plan::load_unit::{LoadUnit, Portions};
 pub use crate::plan::long_units::{share_among, work_bytes};
 pub use crate::plan::memory::{LoadMemory, MemoryBound};
 pub use crate::plan::options::{PlanOptions, PlanRefusal};
-pub use crate::plan::pieces::{pieces, wanted_bytes};
-pub use crate::plan::planned::{PlannedFlow, PlannedUnit, UnitPlace};
+pub use crate::plan::pieces::wanted_bytes;
+pub use crate::plan::planned::{PlannedFlow, UnitPlace};
 pub use crate::plan::source_paces::source_paces;
 pub use crate::plan::unit_index::UnitIndex;
-pub use crate::run::plan::{PlanFacts, RunPlan};
+pub use crate::run::plan::{LedgerRecords, PlanFacts, RunPlan};
 
 /// The abilities that a package asks for.
 pub mod abilities {

@@ -8,7 +8,7 @@ use inrush_source::{Input, Split};
 
 use super::feeding::FedFile;
 use super::metering::FedSource;
-use crate::plan::planned::{PlannedFlow, PlannedUnit, SplitPlace, UnitPlace};
+use crate::plan::planned::{PlannedFlow, SplitPlace, UnitPlace};
 
 /// Files that are read through feeds, by the positions of their splits.
 #[derive(Default)]
@@ -25,8 +25,8 @@ impl FedFiles {
     ) -> FedFiles {
         let mut found = BTreeMap::new();
         for (flow_at, flow) in flows.iter().enumerate() {
-            for (unit_at, unit) in flow.units().iter().enumerate() {
-                let splits = unit.splits().iter().enumerate();
+            for (unit_at, unit) in flow.units().enumerate() {
+                let splits = unit.splits.iter().enumerate();
                 for (split_at, _) in splits.filter(|(_, split)| split.is_shared) {
                     let place = (flow_at, unit_at, split_at);
                     let file = FedFile::new(chunk_bytes, streams, finished(place));
@@ -82,5 +82,5 @@ impl FedFiles {
 }
 
 fn split<F: PlannedFlow>(flows: &[F], (flow, unit, split): SplitPlace) -> &Split {
-    &flows[flow].units()[unit].splits()[split]
+    &flows[flow].unit(unit).splits[split]
 }

@@ -8,6 +8,7 @@ use std::path::Path;
 use inrush_rows::ids::UnitKey;
 
 use crate::error::Error;
+use crate::load::Part;
 use crate::plan::identity;
 use crate::report::{FilesOf, REASONS_SUFFIX, ROWS_SUFFIX, RejectsFolder, reject_file_name};
 
@@ -16,8 +17,7 @@ pub fn of_key(flow: &str, unit_key: &UnitKey) -> String {
     format!("{flow}.{}", unit_key.short())
 }
 
-/// The name of the file for the ledger's record with this key: a unit, or ranges of a fed unit. A destination whose ledger has
-/// keys only for units names the files of splits itself.
+/// The name of the file for the ledger's record with this key: a unit, or ranges of a fed unit.
 pub fn of_record(flow: &str, record_key: &UnitKey) -> String {
     let unit_key = identity::unit_of(record_key);
     format!(
@@ -25,6 +25,18 @@ pub fn of_record(flow: &str, record_key: &UnitKey) -> String {
         of_key(flow, &unit_key),
         &record_key.as_str()[unit_key.as_str().len()..]
     )
+}
+
+/// The name of the file of a part of a unit, if only units have keys in the ledger: a split is named by its number, also if it
+/// is the only one of its unit, and ranges of a fed file also by their first byte. The names must not change: a resumed run
+/// looks for the files of its earlier attempts.
+pub fn of_part(flow: &str, unit_key: &UnitKey, part: Part) -> String {
+    let of_unit = of_key(flow, unit_key);
+    match part {
+        Part::Whole => of_unit,
+        Part::Split(number) => format!("{of_unit}-{number}"),
+        Part::Ranges { split, text_start } => format!("{of_unit}-{split}-{text_start}"),
+    }
 }
 
 /// Removes the files of a unit's parts, because the unit was loaded again as a whole.

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::feeding::turns;
 use crate::plan::identity;
+use crate::plan::load_unit::LoadUnit;
 use crate::plan::long_units::work_bytes;
-use crate::plan::planned::{PlannedFlow, PlannedUnit, SplitPlace, UnitPlace};
+use crate::plan::planned::{PlannedFlow, SplitPlace, UnitPlace};
 
 /// A piece of work of a stream: a private unit, or one split of a shared one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,12 +26,12 @@ pub struct WorkItem {
 
 impl WorkItem {
     /// A whole unit, for one stream.
-    pub fn whole<U: PlannedUnit>((flow, unit): UnitPlace, planned: &U) -> WorkItem {
+    pub fn whole((flow, unit): UnitPlace, planned: &LoadUnit) -> WorkItem {
         WorkItem {
             flow,
             unit,
-            splits: 0..planned.splits().len(),
-            bytes_count: planned.bytes_count(),
+            splits: 0..planned.splits.len(),
+            bytes_count: planned.bytes_count,
         }
     }
 
@@ -49,32 +50,28 @@ impl WorkItem {
 /// with a long piece at the end.
 ///
 /// A split that is fed is in the list once for each stream, because all streams take rows from it.
-pub fn all<F: PlannedFlow>(
-    flows: &[F],
-    streams: usize,
-    turn: impl Fn(usize) -> usize,
-) -> Vec<WorkItem> {
+pub fn all<F: PlannedFlow>(flows: &[F], streams: usize) -> Vec<WorkItem> {
     let mut items = Vec::new();
     for (flow_index, flow) in flows.iter().enumerate() {
-        for (unit_index, unit) in flow.units().iter().enumerate() {
+        for (unit_index, unit) in flow.units().enumerate() {
             let place = (flow_index, unit_index);
-            match unit.is_shared() {
+            match unit.is_shared {
                 true => items.extend(of_splits(place, unit, streams)),
                 false => items.push(WorkItem::whole(place, unit)),
             }
         }
     }
-    sort(&mut items, turn);
+    sort(&mut items, |flow| flows[flow].turn);
     items
 }
 
 /// The work on a unit that several streams fill.
-pub fn of_splits<U: PlannedUnit>(
+pub fn of_splits(
     (flow, unit): UnitPlace,
-    planned: &U,
+    planned: &LoadUnit,
     streams: usize,
 ) -> impl Iterator<Item = WorkItem> {
-    let splits = planned.splits().iter().enumerate();
+    let splits = planned.splits.iter().enumerate();
     splits.flat_map(move |(index, split)| {
         let takers = if split.is_shared { streams } else { 1 };
         let is_endless = split.is_shared && split.input.is_read_once();
@@ -114,13 +111,12 @@ impl Committed<'_> {
 pub fn left<'a, F: PlannedFlow>(
     flows: &'a [F],
     streams: usize,
-    turn: impl Fn(usize) -> usize,
-    committed: impl Fn(UnitPlace, &'a F::Unit) -> Committed<'a>,
+    committed: impl Fn(UnitPlace, &'a LoadUnit) -> Committed<'a>,
 ) -> Vec<WorkItem> {
-    let mut items = all(flows, streams, turn);
+    let mut items = all(flows, streams);
     items.retain(|item| {
-        let unit = &flows[item.flow].units()[item.unit];
-        let splits = unit.splits()[item.splits.clone()].iter();
+        let unit = flows[item.flow].unit(item.unit);
+        let splits = unit.splits[item.splits.clone()].iter();
         committed(item.unit_place(), unit).leaves(splits.map(identity::split_key))
     });
     items

@@ -113,17 +113,17 @@ fn of_marks<F: PlannedFlow>(
 
 /// The files of a flow, as they are looked up among those that were switched in.
 fn wanted<'a, F: PlannedFlow>(flow: &'a F, package_hash: &'a str) -> WantedFiles<'a> {
-    let reading = flow.reading();
+    let reading = &flow.reading;
     WantedFiles {
         target: reading.target.clone(),
         source: &*reading.source,
         package_hash,
-        replaces: flow.mode() == Mode::Replace,
-        merges: flow.mode() == Mode::Upsert,
+        replaces: flow.mode == Mode::Replace,
+        merges: flow.mode == Mode::Upsert,
         files: flow.files(),
         // A target that was emptied since has no rows of the run.
         holds: Box::new(|switched| {
-            let has_rows = flow.has_rows();
+            let has_rows = flow.has_rows;
             has_rows.is_some_and(|has_rows| switched.rows_loaded == 0 || has_rows)
         }),
     }

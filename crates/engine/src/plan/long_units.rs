@@ -2,7 +2,8 @@
 
 use inrush_source::{Source, SourceError, Split};
 
-use super::planned::{PlannedFlow, PlannedUnit};
+use super::load_unit::LoadUnit;
+use super::planned::PlannedFlow;
 use crate::pipeline::work_items;
 
 /// How much longer a load may take than if all streams ended at the same time. Sharing a unit has a cost (one
@@ -21,12 +22,11 @@ struct UnitSize {
 }
 
 impl UnitSize {
-    fn of(unit: &impl PlannedUnit) -> UnitSize {
-        let mut splits = unit.splits().iter();
+    fn of(unit: &LoadUnit) -> UnitSize {
         UnitSize {
-            bytes_count: unit.bytes_count(),
-            is_endless: splits.any(|split| split.input.is_read_once()),
-            is_shared: unit.is_shared(),
+            bytes_count: unit.bytes_count,
+            is_endless: unit.has_pipe(),
+            is_shared: unit.is_shared,
         }
     }
 }
@@ -35,17 +35,17 @@ impl UnitSize {
 /// wanted streams have work then; at least one.
 pub fn share_among<F: PlannedFlow>(flows: &mut [F], wanted: usize) -> Result<usize, SourceError> {
     share_long_units(flows, wanted)?;
-    let pieces = work_items::all(flows, wanted, |_| 0).len();
+    let pieces = work_items::all(flows, wanted).len();
     Ok(wanted.min(pieces).max(1))
 }
 
 fn share_long_units<F: PlannedFlow>(flows: &mut [F], streams: usize) -> Result<(), SourceError> {
-    let mut units: Vec<(&dyn Source, &mut F::Unit)> = Vec::new();
+    let mut units: Vec<(&dyn Source, &mut LoadUnit)> = Vec::new();
     for flow in flows {
         let (reading, own) = flow.units_mut();
-        units.extend(own.iter_mut().map(|unit| (&*reading.source, unit)));
+        units.extend(own.map(|unit| (&*reading.source, unit)));
     }
-    let sizes: Vec<UnitSize> = units.iter().map(|(_, unit)| UnitSize::of(*unit)).collect();
+    let sizes: Vec<UnitSize> = units.iter().map(|(_, unit)| UnitSize::of(unit)).collect();
     share(&sizes, streams, |index| {
         let (source, unit) = &mut units[index];
         unit.share_if_useful(*source)

@@ -109,7 +109,7 @@ impl MemoryBound {
 
     /// The bound of a load of these flows.
     pub fn of_flows<F: PlannedFlow>(flows: &[F], load: &LoadMemory) -> MemoryBound {
-        let readings = || flows.iter().map(PlannedFlow::reading);
+        let readings = || flows.iter().map(|flow| &flow.reading);
         let splits = || flows.iter().flat_map(PlannedFlow::all_splits);
         let columns_max = readings().map(|reading| reading.columns.len()).max();
         let has_steps = readings().any(|reading| reading.steps.is_some());

@@ -86,14 +86,14 @@ impl Marks {
 
 /// The run of the first flow's mark, if no flow has anything to load.
 pub fn run_if_all<F: PlannedFlow>(flows: &[F]) -> Option<&RunName> {
-    let all = flows.iter().map(PlannedFlow::nothing_new);
+    let all = flows.iter().map(|flow| flow.nothing_new.as_ref());
     let all: Vec<&NothingNew> = all.collect::<Option<_>>()?;
     all.into_iter().map(|nothing| &nothing.run).next()
 }
 
 /// The sentences of all flows, if none of them has anything to load.
 pub fn sentences_if_all<F: PlannedFlow>(flows: &[F]) -> Vec<String> {
-    let all = flows.iter().map(PlannedFlow::nothing_new);
+    let all = flows.iter().map(|flow| flow.nothing_new.as_ref());
     let all: Option<Vec<&NothingNew>> = all.collect();
     let all = all.unwrap_or_default().into_iter();
     all.map(|nothing| nothing.sentence.clone()).collect()

@@ -10,7 +10,7 @@ use super::PlannedFlow;
 pub fn source_paces<F: PlannedFlow>(flows: &[F]) -> Vec<(Vec<usize>, Arc<Pace>)> {
     let mut found: Vec<(Vec<usize>, Arc<Pace>)> = Vec::new();
     for (index, flow) in flows.iter().enumerate() {
-        let Some(pace) = flow.reading().source.pace() else {
+        let Some(pace) = flow.reading.source.pace() else {
             continue;
         };
         match found.iter_mut().find(|(_, known)| Arc::ptr_eq(known, pace)) {

@@ -2,7 +2,7 @@
 
 use inrush_rows::ids::UnitKey;
 
-use super::planned::{PlannedFlow, PlannedUnit, UnitPlace};
+use super::planned::{PlannedFlow, UnitPlace};
 use crate::ledger::{Account, LedgerRecord};
 use crate::load::Part;
 
@@ -36,14 +36,14 @@ impl<'a, F: PlannedFlow> UnitIndex<'a, F> {
     /// wrote the record.
     pub fn place_of(&self, record: &LedgerRecord) -> Option<UnitPlace> {
         let (flow, unit) = self.find(&record.unit_key())?;
-        let split_count = self.flows[flow].units()[unit].splits().len();
+        let split_count = self.flows[flow].unit(unit).splits.len();
         let is_known = Part::of_record(&record.key, split_count).is_some();
         (is_known && !record.splits.is_empty()).then_some((flow, unit))
     }
 }
 
 fn key<F: PlannedFlow>(flows: &[F], (flow, unit): (u32, u32)) -> &UnitKey {
-    flows[flow as usize].units()[unit as usize].key()
+    &flows[flow as usize].unit(unit as usize).key
 }
 
 /// For each unit of each flow, the account of its committed rows.

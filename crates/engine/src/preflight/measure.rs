@@ -82,7 +82,7 @@ pub fn measure<D: MeasuredDestination>(
     report: &mut PreflightReport,
 ) -> Result<(), Error> {
     let plan = measured.plan();
-    let streams = plan.facts().streams;
+    let streams = plan.streams;
     let client = measured.client();
     let mut expected = ExpectedReading {
         streams,
@@ -102,7 +102,7 @@ pub fn measure<D: MeasuredDestination>(
     let read = client.read(&mut flows)?;
     let measuring_time = MeasuringTime::of(flows.len());
     for found in &mut flows {
-        let reading = plan.flows()[found.index].reading();
+        let reading = &plan.flows()[found.index].reading;
         client.read_source(found, reading, measuring_time.step)?;
     }
     for found in &mut flows {
@@ -110,7 +110,7 @@ pub fn measure<D: MeasuredDestination>(
     }
     let destination = measured.destination(&mut flows, measuring_time)?;
     for found in &flows {
-        let reading = plan.flows()[found.index].reading();
+        let reading = &plan.flows()[found.index].reading;
         let rejected = steps::rejected(reading, found.decoded.as_ref());
         report.findings.extend(rejected);
     }
@@ -147,7 +147,7 @@ fn of_destination<D: MeasuredDestination>(measured: &D, load: &ExpectedLoad) -> 
 fn hazards<F: PlannedFlow>(flows: &[F], expected: &ExpectedReading) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
     for flow in flows {
-        let source = &flow.reading().source;
+        let source = &flow.reading.source;
         let own = match source.hazards(expected) {
             Ok(hazards) => hazards,
             Err(error) => vec![Finding::tells(format!(
@@ -162,7 +162,7 @@ fn hazards<F: PlannedFlow>(flows: &[F], expected: &ExpectedReading) -> Vec<Findi
 
 /// Findings from reading a flow's sample from its database, apart from its speed.
 fn of_reading<P: RunPlan>(plan: &P, found: &FlowFound) -> Vec<Finding> {
-    let name = &plan.flows()[found.index].reading().name;
+    let name = &plan.flows()[found.index].reading.name;
     let mut told = Vec::new();
     if let Some(read) = found.source.as_ref().filter(|read| read.is_slow_to_begin()) {
         told.push(Finding::tells(format!(

@@ -8,7 +8,7 @@ use super::prepared::DriverRun;
 use super::steps::LoadSteps;
 use crate::error::Error;
 use crate::ledger::Account;
-use crate::plan::{PlannedFlow, PlannedUnit};
+use crate::plan::PlannedFlow;
 
 /// The ledger's facts about units, which agree with files and destination.
 pub struct Verified<'a, S: LoadSteps> {
@@ -40,10 +40,10 @@ impl<'a, S: LoadSteps> Verified<'a, S> {
 /// Compares the account of each unit, or of each flow, with the destination's own count.
 fn check<R: DriverRun>(run: &R, committed: &CommittedUnits) -> Result<(), Error> {
     for (flow_at, flow) in run.plan.flows().iter().enumerate() {
-        let reading = flow.reading();
+        let reading = &flow.reading;
         let staged = committed.rows_staged(flow_at);
         let mut whole = Account::default();
-        for (unit_at, unit) in flow.units().iter().enumerate() {
+        for (unit_at, unit) in flow.units().enumerate() {
             let end = committed.unit(run, (flow_at, unit_at), false);
             whole.add(&end.account);
             let agrees = end.is_finished
@@ -51,7 +51,7 @@ fn check<R: DriverRun>(run: &R, committed: &CommittedUnits) -> Result<(), Error>
                 && end.rows_counted == Some(end.account.rows_loaded);
             if staged.is_none() && !agrees {
                 return Err(Error::Verification {
-                    what: format!("unit {} of {} in the ledger", unit.number(), reading.target),
+                    what: format!("unit {} of {} in the ledger", unit.number, reading.target),
                     counted: end.rows_counted.unwrap_or(0),
                     sent: end.account.rows_loaded,
                 });

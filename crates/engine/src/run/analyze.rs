@@ -9,7 +9,6 @@ use super::prepared::DriverRun;
 use super::steps::LoadSteps;
 use crate::error::Error;
 use crate::event::Event;
-use crate::plan::PlannedFlow;
 
 /// Analyzes one target after the other. Its rows are already published, so the reason why one is not analyzed is only a
 /// note.
@@ -27,7 +26,7 @@ pub fn analyze<S: LoadSteps>(
             Some(_) => Err(Error::Interrupted),
             None => analyze_target(context, index),
         };
-        let target = flow.reading().target.clone();
+        let target = flow.reading.target.clone();
         match analyzed {
             Ok(()) => context.notice(&Event::Analyzed { target }),
             Err(error) => {

@@ -2,7 +2,7 @@
 
 use inrush_rows::ids::RunName;
 
-use super::plan::RunPlan;
+use super::plan::{PlanFacts, RunPlan};
 use crate::event::{Event, TargetSize};
 use crate::pipeline::RunOptions;
 use crate::pipeline::event_sink::EventSink;
@@ -10,10 +10,10 @@ use crate::plan::PlannedFlow;
 
 /// Sends the plan. There is no log yet.
 pub fn planned<P: RunPlan>(plan: &P, options: &RunOptions<'_>) {
-    let facts = plan.facts();
+    let facts: &PlanFacts = plan;
     let size = |flow: &P::Flow| TargetSize {
-        flow: flow.reading().name.clone(),
-        target: flow.reading().target.clone(),
+        flow: flow.reading.name.clone(),
+        target: flow.reading.target.clone(),
         stored_bytes: flow.stored_bytes(),
         has_pipe: flow.has_pipes(),
         units: flow.units().len(),

@@ -17,7 +17,6 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::fault::{self, FaultPoint};
 use crate::pipeline::{Failure, RunOptions, Success};
-use crate::plan::PlannedFlow;
 use crate::shares::coordinate;
 
 /// How far a run has come.
@@ -85,7 +84,7 @@ fn publish<'a, S: LoadSteps>(
         return Err(Error::Interrupted);
     }
     let flows = context.run.plan.flows().iter();
-    let targets: Vec<String> = flows.map(|flow| flow.reading().target.clone()).collect();
+    let targets: Vec<String> = flows.map(|flow| flow.reading.target.clone()).collect();
     // From here on a folder without a report means that the process was killed.
     context.run.folder.remove_report()?;
     context.notice(&Event::Switching {

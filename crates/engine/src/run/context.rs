@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 
 use super::gathering::Gathering;
-use super::plan::RunPlan;
+use super::plan::{PlanFacts, RunPlan};
 use super::prepared::{DriverRun, FlowOf};
 use crate::error::Error;
 use crate::event::{Event, Observer};
@@ -77,7 +77,7 @@ impl<'a, R: DriverRun> RunContext<'a, R> {
     /// The parts of the run that the loader uses.
     pub fn load_run(&self) -> LoadRun<'a, FlowOf<R>> {
         let run = self.run;
-        let facts = run.plan.facts();
+        let facts: &PlanFacts = &run.plan;
         LoadRun {
             flows: run.plan.flows(),
             stamp: run.stamp(),
@@ -165,7 +165,7 @@ impl<'a, R: DriverRun> RunContext<'a, R> {
 /// True if the rows of all flows come from snapshots of databases.
 fn are_snapshots<F: PlannedFlow>(flows: &[F]) -> bool {
     let is_snapshot = |flow: &F| {
-        let source = &flow.reading().source;
+        let source = &flow.reading.source;
         source.input_count() > 0 && source.input(0).is_snapshot()
     };
     !flows.is_empty() && flows.iter().all(is_snapshot)

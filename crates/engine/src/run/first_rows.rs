@@ -18,7 +18,7 @@ use inrush_transform::distinct::{FirstRowsBuilder, PlannedDistinct};
 use inrush_transform::stages::Staged;
 
 use super::gathering::Gathering;
-use super::plan::RunPlan;
+use super::plan::{PlanFacts, RunPlan};
 use super::prepared::DriverRun;
 use crate::error::Error;
 use crate::event::Event;
@@ -27,7 +27,7 @@ use crate::pipeline::event_sink::EventSink;
 use crate::pipeline::row_steps::{RowSteps, steps_error};
 use crate::pipeline::{RunOptions, splitting};
 use crate::plan::steps::StepPlan;
-use crate::plan::{PlannedFlow, PlannedUnit, Reading};
+use crate::plan::{PlannedFlow, Reading};
 
 /// Finds the first rows for all steps that need them.
 pub fn find<R: DriverRun>(
@@ -35,13 +35,13 @@ pub fn find<R: DriverRun>(
     options: &RunOptions<'_>,
     gathering: &mut Gathering,
 ) -> Result<(), Error> {
-    let facts = run.plan.facts();
+    let facts: &PlanFacts = &run.plan;
     let event_sink = EventSink {
         folder: &run.folder,
         observer: options.observer,
     };
     for flow in run.plan.flows() {
-        let reading = flow.reading();
+        let reading = &flow.reading;
         let Some(steps) = &reading.steps else {
             continue;
         };
@@ -83,12 +83,12 @@ pub fn find<R: DriverRun>(
 
 /// All splits of a flow, ready to be read.
 fn splits<F: PlannedFlow>(flow: &F, is_resumed: bool) -> Vec<SourceSplit> {
-    let reading = flow.reading();
+    let reading = &flow.reading;
     // In a resumed run the first records of kept ranges are unknown, so files are read whole.
     let are_whole = is_resumed && splitting::is_needed(reading);
-    let splits = flow.units().iter().flat_map(|unit| match are_whole {
+    let splits = flow.units().flat_map(|unit| match are_whole {
         true => unit.whole_splits(&*reading.source),
-        false => unit.splits().to_vec(),
+        false => unit.splits.to_vec(),
     });
     let alone = |split: SourceSplit| SourceSplit {
         is_shared: false,

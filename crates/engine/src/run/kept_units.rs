@@ -8,7 +8,8 @@ use inrush_source::Split;
 
 use crate::ledger::{Account, LedgerRecord, SplitRecord};
 use crate::load::Part;
-use crate::plan::{KeyStart, PlannedUnit, UnitPlace, identity};
+use crate::plan::load_unit::LoadUnit;
+use crate::plan::{KeyStart, UnitPlace, identity};
 
 /// The units of a plan that are kept from earlier attempts.
 #[derive(Default)]
@@ -45,14 +46,9 @@ impl KeptUnits {
     }
 
     /// Keeps the part of a unit that a record of the ledger commits. A record that another program wrote is left out.
-    pub fn add_record<U: PlannedUnit>(
-        &mut self,
-        place: UnitPlace,
-        planned: &U,
-        record: &LedgerRecord,
-    ) {
+    pub fn add_record(&mut self, place: UnitPlace, planned: &LoadUnit, record: &LedgerRecord) {
         let account = record.account();
-        match Part::of_record(&record.key, planned.splits().len()) {
+        match Part::of_record(&record.key, planned.splits.len()) {
             None => {}
             Some(Part::Whole) => {
                 let unit = self.unit(place);
@@ -70,7 +66,7 @@ impl KeptUnits {
                     account,
                     ranges,
                 };
-                self.unit(place).add(planned.splits(), part);
+                self.unit(place).add(&planned.splits, part);
             }
         }
     }
@@ -91,13 +87,13 @@ impl KeptUnits {
     }
 
     /// Removes a part of a unit. If one record commits the whole unit, all of it is removed.
-    pub fn remove_part<U: PlannedUnit>(&mut self, place: UnitPlace, planned: &U, part: Part) {
+    pub fn remove_part(&mut self, place: UnitPlace, planned: &LoadUnit, part: Part) {
         let Some(mut kept) = self.0.remove(&place).filter(|_| part != Part::Whole) else {
             return;
         };
         kept.parts.retain(|own| own.part != part);
         for own in kept.parts {
-            self.unit(place).add(planned.splits(), own);
+            self.unit(place).add(&planned.splits, own);
         }
     }
 

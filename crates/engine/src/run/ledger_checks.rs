@@ -101,7 +101,7 @@ impl<'a, P: RunPlan> LedgerChecks<'a, P> {
                 let records = unchecked.remove(&at).unwrap_or_default();
                 check(self.run, flow_at, file, &records)?;
             }
-            let reading = self.run.plan.flows()[flow_at].reading();
+            let reading = &self.run.plan.flows()[flow_at].reading;
             let promised: Vec<&SplitRecord> = promised.iter().collect();
             expectations::check_promises(reading, &promised)?;
         }
@@ -143,7 +143,7 @@ fn check<P: RunPlan>(
     file: &PlannedFile<'_>,
     records: &[SplitRecord],
 ) -> Result<(), Error> {
-    let reading = run.plan.flows()[flow].reading();
+    let reading = &run.plan.flows()[flow].reading;
     let end = run.file_end(flow, file.input, file.is_fed);
     file_checks::check(reading, file.input, end, records)?;
     // A pipe may have been empty, and has no range then.
@@ -170,5 +170,5 @@ fn surplus(file: &PlannedFile<'_>, record: &SplitRecord) -> Option<VerifyError> 
 }
 
 fn has_promises<F: PlannedFlow>(flow: &F) -> bool {
-    !flow.reading().expect.promises.is_empty()
+    !flow.reading.expect.promises.is_empty()
 }

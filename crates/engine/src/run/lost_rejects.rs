@@ -8,7 +8,7 @@ use super::prepared::{self, DriverRun, KeptRecord, kept_records, places};
 use crate::error::Error;
 use crate::event::Event;
 use crate::pipeline::{RunOptions, reject_files};
-use crate::plan::{PlannedFlow, PlannedUnit};
+use crate::plan::PlannedFlow;
 
 /// Removes ledger records whose rejects are lost, so that their rows are loaded and rejected again. Notes tell the
 /// user.
@@ -40,7 +40,7 @@ pub fn forget<R: DriverRun>(run: &mut R, options: &RunOptions<'_>) -> Result<(),
     }
     for note in notes {
         options.observer.notice(&Event::Note { text: note.clone() });
-        run.plan.add_note(note);
+        run.plan.notes.push(note);
     }
     let lost: Vec<UnitKey> = lost.into_iter().map(|record| record.key).collect();
     prepared::forget(run, &lost)
@@ -51,9 +51,9 @@ pub fn forget<R: DriverRun>(run: &mut R, options: &RunOptions<'_>) -> Result<(),
 fn words<R: DriverRun>(run: &R, record: &KeptRecord) -> String {
     let (flow, unit) = record.unit;
     let flow = &run.plan.flows()[flow];
-    let (unit, target) = (&flow.units()[unit], &flow.reading().target);
+    let (unit, target) = (flow.unit(unit), &flow.reading.target);
     if record.is_direct {
-        let file = unit.splits().first().map_or_else(
+        let file = unit.splits.first().map_or_else(
             || "their file".to_owned(),
             |split| split.input.name().display().to_string(),
         );
@@ -62,12 +62,12 @@ fn words<R: DriverRun>(run: &R, record: &KeptRecord) -> String {
              are not loaded again"
         );
     }
-    let part = match record.key == *unit.key() {
+    let part = match record.key == unit.key {
         true => "",
         false => "a part of ",
     };
     format!(
         "{part}unit {} of {target} is loaded again, so that its rejects are written again",
-        unit.number()
+        unit.number
     )
 }

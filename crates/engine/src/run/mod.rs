@@ -55,7 +55,6 @@ use inrush_package::Package;
 use self::conclude::Concluded;
 use self::context::RunContext;
 use self::gathering::Gathering;
-use self::plan::RunPlan;
 use self::prepare::Prepared;
 use self::prepared::{find_first_records, work_left};
 use self::steps::LoadSteps;
@@ -74,7 +73,7 @@ pub fn run<S: LoadSteps>(
         Prepared::NothingLeft(success) => return Ok(*success),
         Prepared::Run(run) => *run,
     };
-    let gauges = stream_threads::gauges(run.plan.facts().streams);
+    let gauges = stream_threads::gauges(run.plan.streams);
     let loading = Instant::now();
     let found = find_first_records(&mut run, options)
         .and_then(|()| first_rows::find(&run, options, &mut gathering));

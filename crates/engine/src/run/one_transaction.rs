@@ -5,7 +5,6 @@ use super::plan::RunPlan;
 use super::prepared::DriverRun;
 use crate::driver_error::Retry;
 use crate::error::Error;
-use crate::plan::PlannedFlow;
 
 /// How to proceed after such a load.
 pub const NOTHING_KEPT: &str =
@@ -16,7 +15,7 @@ pub const NOTHING_KEPT: &str =
 /// such a load.
 pub fn undo<R: DriverRun>(context: &RunContext<'_, R>, error: Error) -> Error {
     let flows = context.run.plan.flows();
-    if !flows.iter().any(PlannedFlow::commits_at_publish) {
+    if !flows.iter().any(|flow| flow.commits_at_publish()) {
         return error;
     }
     context.run.open().roll_back();

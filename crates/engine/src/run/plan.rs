@@ -1,37 +1,24 @@
 //! The plan of a package, for any destination.
 
-use inrush_package::{Package, RunSettings};
+use std::ops::DerefMut;
+
+use inrush_package::RunSettings;
 use inrush_rows::ids::RunKey;
 
 use crate::lineage::RunLineage;
 use crate::plan::{MemoryBound, PlannedFlow};
 use crate::report::ServerReport;
 
-/// A plan of a package that can be run.
-pub trait RunPlan {
+/// A plan of a package that can be run: its facts, and its flows.
+pub trait RunPlan: DerefMut<Target = PlanFacts> {
     /// Its flows.
     type Flow: PlannedFlow + Sync;
-
-    /// The parts that every plan has.
-    fn facts(&self) -> &PlanFacts;
-
-    /// The destination's version and settings, for the report.
-    fn server(&self) -> ServerReport;
 
     /// The flows, in the order of the package.
     fn flows(&self) -> &[Self::Flow];
 
     /// The flows, mutable, for facts about ranges that are found after planning.
     fn flows_mut(&mut self) -> &mut [Self::Flow];
-
-    /// Adds a note for the user.
-    fn add_note(&mut self, note: String);
-
-    /// The turn of a flow. Units of flows with a smaller number are loaded first.
-    fn turn(&self, flow: usize) -> usize;
-
-    /// The name of each flow's target as the package in the run's folder gives it.
-    fn saved_tables(&self, package: &Package) -> Vec<String>;
 }
 
 /// The parts of a plan that do not depend on its destination. Each plan holds them beside its flows.
@@ -68,6 +55,22 @@ pub struct PlanFacts {
     /// The flows of the package, by their indices, that are loaded already beside others that are not: the plan has no flow for
     /// them.
     pub left_out: Vec<usize>,
+    /// The destination's version and settings, for the report.
+    pub server_report: ServerReport,
+    /// The records of the destination's ledger.
+    pub ledger_records: LedgerRecords,
+    /// A unit that several streams have filled may be loaded again while these streams load other units.
+    pub reloads_units_alone: bool,
+}
+
+/// What a destination's ledger has a record of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LedgerRecords {
+    /// Each transaction: a unit, a split of one, or ranges of a fed split. Each record has its own key, and can be forgotten by
+    /// itself.
+    Transactions,
+    /// Each unit. Only the unit has a key, and it is forgotten as a whole, with all of its parts.
+    Units,
 }
 
 impl PlanFacts {

@@ -4,7 +4,7 @@ use inrush_package::Package;
 use tokio::runtime::Runtime;
 
 use super::gathering::{Gathering, finished};
-use super::plan::RunPlan;
+use super::plan::{PlanFacts, RunPlan};
 use super::prepared::begin;
 use super::steps::{AlreadyLoaded, LoadSteps, Preparation};
 use super::{ending, lost_rejects, report};
@@ -41,7 +41,7 @@ pub fn prepare<S: LoadSteps>(
         lost_rejects::forget(&mut *run, options)?;
     }
     begin(&mut *run, package, options)?;
-    let streams = run.plan.facts().streams;
+    let streams = run.plan.streams;
     ready(steps, runtime, &mut *run, streams, gathering)?;
     Ok(Prepared::Run(run))
 }
@@ -55,7 +55,7 @@ pub fn ready<S: LoadSteps>(
     gathering: &mut Gathering,
 ) -> Result<(), Error> {
     steps.ready(runtime, run)?;
-    let facts = run.plan.facts();
+    let facts: &PlanFacts = &run.plan;
     gathering.planned(&facts.notes);
     require_address_space(streams, facts.memory.total())
 }

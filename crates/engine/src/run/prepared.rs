@@ -5,7 +5,7 @@ use std::ops::DerefMut;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use inrush_convert::RunStamp;
-use inrush_destination::{OpenRun, PublishesInto};
+use inrush_destination::OpenRun;
 use inrush_package::Package;
 use inrush_rows::ids::{RunName, UnitKey};
 use inrush_rows::pace::Pace;
@@ -14,7 +14,7 @@ use inrush_source::Input;
 use super::announcements;
 use super::context::RunContext;
 use super::kept_units::KeptUnits;
-use super::plan::RunPlan;
+use super::plan::{LedgerRecords, PlanFacts, RunPlan};
 use crate::error::Error;
 use crate::event::BegunRun;
 use crate::ledger::Account;
@@ -28,7 +28,8 @@ use crate::pipeline::sharing::Sharing;
 use crate::pipeline::work_items::{self, Committed, WorkItem};
 use crate::pipeline::{RunOptions, reject_files, splitting};
 use crate::plan::earlier::leave_out;
-use crate::plan::planned::{PlannedFlow, PlannedUnit, SplitPlace, UnitPlace};
+use crate::plan::load_unit::LoadUnit;
+use crate::plan::planned::{PlannedFlow, SplitPlace, UnitPlace};
 use crate::plan::{UnitIndex, identity};
 use crate::reject_replay;
 use crate::report::{FilesOf, RunFolder, ServerCopyReport, reject_file_name};
@@ -68,13 +69,13 @@ pub trait DriverRun: DerefMut<Target = PreparedRun<Self::Plan>> {
     fn open(&self) -> &dyn OpenRun;
 
     /// Its number and start, for the columns that have them: the same in each of its attempts.
-    fn stamp(&self) -> RunStamp;
-
-    /// The target or partition that a unit is published into.
-    fn publishes_into(&self, unit: UnitPlace) -> &PublishesInto;
-
-    /// The name of the file in the run's folder that holds the rejects of a part of a unit.
-    fn reject_file_name(&self, unit: UnitPlace, part: Part) -> String;
+    fn stamp(&self) -> RunStamp {
+        let record = self.open().record();
+        RunStamp {
+            run_id: record.run_id,
+            started_at_microseconds: record.started_at_microseconds,
+        }
+    }
 
     /// True if the target of a flow keeps versions of rows.
     fn keeps_versions(&self, flow: usize) -> bool;
@@ -83,24 +84,6 @@ pub trait DriverRun: DerefMut<Target = PreparedRun<Self::Plan>> {
     fn server_copy(&self, _: UnitPlace) -> Option<ServerCopyReport> {
         None
     }
-
-    /// True if the sums of a unit's rows are compared before its commit.
-    fn is_verified(&self, _: UnitPlace) -> bool {
-        false
-    }
-
-    /// True if the ledger forgets a unit only as a whole, with all of its parts.
-    fn forgets_whole_units(&self) -> bool {
-        false
-    }
-
-    /// True if a unit that several streams have filled may be loaded again while these streams load other units.
-    fn reloads_units_alone(&self) -> bool {
-        false
-    }
-
-    /// Called when a transaction was rolled back.
-    fn rolled_back(&self) {}
 }
 
 /// A ledger record that is kept from an earlier attempt: a whole unit, or ranges of a fed one.
@@ -123,7 +106,7 @@ pub type FlowOf<R> = <<R as DriverRun>::Plan as RunPlan>::Flow;
 impl<P: RunPlan> PreparedRun<P> {
     /// A run without kept work so far.
     pub fn new(plan: P, name: RunName, resumed: bool, folder: RunFolder) -> PreparedRun<P> {
-        let facts = plan.facts();
+        let facts: &PlanFacts = &plan;
         PreparedRun {
             pace: Arc::new(Pace::new(facts.settings.rate_bytes_max)),
             flow_counts: plan.flows().iter().map(|_| FlowCount::default()).collect(),
@@ -140,15 +123,34 @@ impl<P: RunPlan> PreparedRun<P> {
     }
 
     /// A unit and its flow.
-    pub fn unit(&self, (flow, unit): UnitPlace) -> (&P::Flow, &<P::Flow as PlannedFlow>::Unit) {
+    pub fn unit(&self, (flow, unit): UnitPlace) -> (&P::Flow, &LoadUnit) {
         let flow = &self.plan.flows()[flow];
-        (flow, &flow.units()[unit])
+        (flow, flow.unit(unit))
     }
 
     /// The key of the record that commits a part of a unit. No other record of the run has it.
     pub fn record_key(&self, unit: UnitPlace, part: Part) -> UnitKey {
         let (_, unit) = self.unit(unit);
-        part.record_key(unit.key(), unit.splits().len())
+        part.record_key(&unit.key, unit.splits.len())
+    }
+
+    /// The name of the file in the run's folder that holds the rejects of a part of a unit.
+    pub fn reject_file_name(&self, place: UnitPlace, part: Part) -> String {
+        let (flow, unit) = self.unit(place);
+        match self.plan.ledger_records {
+            LedgerRecords::Transactions => {
+                reject_files::of_record(&flow.name, &self.record_key(place, part))
+            }
+            LedgerRecords::Units => reject_files::of_part(&flow.name, &unit.key, part),
+        }
+    }
+
+    /// Called when a transaction was rolled back: members that only the transaction knew have to be numbered again.
+    pub fn rolled_back(&self) {
+        let flows = self.plan.flows().iter();
+        for asked in flows.flat_map(|flow| &flow.asked_members) {
+            asked.members.forget();
+        }
     }
 
     /// The part of a unit that earlier attempts have committed. All of a fed file is committed only if its feed says so.
@@ -156,9 +158,7 @@ impl<P: RunPlan> PreparedRun<P> {
         let (_, unit) = self.unit(place);
         match self.kept.get(place) {
             Some(kept) if kept.is_whole => Committed::All,
-            Some(kept) if unit.is_shared() => {
-                Committed::Splits(Box::new(|key| kept.has_split(key)))
-            }
+            Some(kept) if unit.is_shared => Committed::Splits(Box::new(|key| kept.has_split(key))),
             // A unit of one stream is kept completely or not at all.
             _ => Committed::Nothing,
         }
@@ -182,7 +182,7 @@ impl<P: RunPlan> PreparedRun<P> {
     fn has_split(&self, (flow, unit, split): SplitPlace) -> bool {
         let (_, planned) = self.unit((flow, unit));
         let kept = self.kept.get((flow, unit));
-        kept.is_some_and(|kept| kept.has_split(&identity::split_key(&planned.splits()[split])))
+        kept.is_some_and(|kept| kept.has_split(&identity::split_key(&planned.splits[split])))
     }
 
     /// Where the ranges of a flow's file must end. A fed file that an earlier attempt has read to its end was checked
@@ -215,16 +215,16 @@ pub fn kept_records<R: DriverRun>(run: &R, place: UnitPlace) -> Vec<KeptRecord> 
     let parts = parts.into_iter();
     let records = parts.map(|(part, account)| record(part, account));
     let has_rejects = |record: &KeptRecord| record.rows_rejected > 0;
-    match run.forgets_whole_units() {
-        false => records.filter(has_rejects).collect(),
-        true => {
+    match run.plan.ledger_records {
+        LedgerRecords::Transactions => records.filter(has_rejects).collect(),
+        LedgerRecords::Units => {
             // The file of a transaction of several ranges has the name of the first range, whichever range the rejects are in.
             let all = records.reduce(|mut all, next| {
                 all.rows_rejected += next.rows_rejected;
                 all.reject_files.extend(next.reject_files);
                 all
             });
-            let key = unit.key().clone();
+            let key = unit.key.clone();
             let all = all.map(|all| KeptRecord { key, ..all });
             all.filter(has_rejects).into_iter().collect()
         }
@@ -243,8 +243,8 @@ pub fn forget<R: DriverRun>(run: &mut R, keys: &[UnitKey]) -> Result<(), Error> 
         let Some(place) = index.find(&identity::unit_of(key)) else {
             continue;
         };
-        let unit = &plan.flows()[place.0].units()[place.1];
-        if let Some(part) = Part::of_record(key, unit.splits().len()) {
+        let unit = plan.flows()[place.0].unit(place.1);
+        if let Some(part) = Part::of_record(key, unit.splits.len()) {
             kept.remove_part(place, unit, part);
         }
     }
@@ -252,9 +252,9 @@ pub fn forget<R: DriverRun>(run: &mut R, keys: &[UnitKey]) -> Result<(), Error> 
 }
 
 /// All units of flows, in their order.
-pub fn places<F: PlannedFlow>(flows: &[F]) -> impl Iterator<Item = (UnitPlace, &F::Unit)> {
+pub fn places<F: PlannedFlow>(flows: &[F]) -> impl Iterator<Item = (UnitPlace, &LoadUnit)> {
     flows.iter().enumerate().flat_map(|(flow_at, flow)| {
-        let units = flow.units().iter().enumerate();
+        let units = flow.units().enumerate();
         units.map(move |(unit_at, unit)| ((flow_at, unit_at), unit))
     })
 }
@@ -266,7 +266,7 @@ pub fn begin<R: DriverRun>(
     package: &Package,
     options: &RunOptions<'_>,
 ) -> Result<(), Error> {
-    let facts = run.plan.facts();
+    let facts: &PlanFacts = &run.plan;
     let chunk_bytes = facts.settings.chunk_bytes as usize;
     let finished = |(flow, unit, split): SplitPlace| run.kept.ranges((flow, unit), split);
     let fed_files = FedFiles::of(run.plan.flows(), chunk_bytes, facts.streams, finished);
@@ -276,10 +276,9 @@ pub fn begin<R: DriverRun>(
     run.sharing = sharing;
     run.rejects = rejects;
     let mut package = package.clone();
-    leave_out(&mut package.flows, &run.plan.facts().left_out);
-    let tables = run.plan.saved_tables(&package);
-    let flows = run.plan.flows().iter().zip(tables);
-    let flows = flows.map(|(flow, table)| (flow.reading(), table));
+    leave_out(&mut package.flows, &run.plan.left_out);
+    let flows = run.plan.flows().iter();
+    let flows = flows.map(|flow| (&flow.reading, flow.saved_table.clone()));
     let saved = reject_replay::to_save(&package, flows, &options.folder);
     run.folder.write_package(&saved)?;
     let event_sink = EventSink {
@@ -289,7 +288,7 @@ pub fn begin<R: DriverRun>(
     announcements::started(event_sink, &run.name, run.resumed, run.kept.count());
     options.observer.begun(&BegunRun {
         name: &run.name,
-        lineage: &run.plan.facts().lineage,
+        lineage: &run.plan.lineage,
     });
     Ok(())
 }
@@ -304,13 +303,13 @@ pub fn begin_share<R: DriverRun>(
     let flows = run.plan.flows();
     let names = work.iter().map(|item| {
         let flow = &flows[item.flow];
-        let key = flow.units()[item.unit].key();
-        reject_file_name(&reject_files::of_key(&flow.reading().name, key))
+        let key = &flow.unit(item.unit).key;
+        reject_file_name(&reject_files::of_key(&flow.reading.name, key))
     });
     reject_files::remove_those(run.folder.rejects(), &names.collect::<Vec<_>>())?;
     let counts = flows.iter().map(|flow| {
         // The bytes of all splits: at most this much is left.
-        RejectCount::new(flow.reading(), flow.all_splits(), RowTally::default())
+        RejectCount::new(&flow.reading, flow.all_splits(), RowTally::default())
     });
     run.rejects = counts.collect();
     let event_sink = EventSink {
@@ -323,9 +322,9 @@ pub fn begin_share<R: DriverRun>(
 
 /// The splits that are left of each shared unit.
 fn sharing<R: DriverRun>(run: &R) -> BTreeMap<UnitPlace, Sharing> {
-    let shared = places(run.plan.flows()).filter(|(_, unit)| unit.is_shared());
-    let progress = |((flow, unit), planned): (UnitPlace, &<FlowOf<R> as PlannedFlow>::Unit)| {
-        let splits = 0..planned.splits().len();
+    let shared = places(run.plan.flows()).filter(|(_, unit)| unit.is_shared);
+    let progress = |((flow, unit), planned): (UnitPlace, &LoadUnit)| {
+        let splits = 0..planned.splits.len();
         let left = splits.filter(|split| !run.has_split((flow, unit, *split)));
         let kept = RowTally::from(run.kept.account((flow, unit)));
         ((flow, unit), Sharing::new(left.count(), kept))
@@ -353,7 +352,7 @@ fn keep_rejects<R: DriverRun>(run: &mut R) -> Result<Vec<RejectCount>, Error> {
             ..RowTally::default()
         };
         tally.add(RowTally::from(account));
-        rejects.push(RejectCount::new(flow.reading(), flow.all_splits(), tally));
+        rejects.push(RejectCount::new(&flow.reading, flow.all_splits(), tally));
     }
     Ok(rejects)
 }
@@ -374,15 +373,15 @@ pub fn find_first_records<R: DriverRun>(
     run: &mut R,
     options: &RunOptions<'_>,
 ) -> Result<(), Error> {
-    let streams = run.plan.facts().streams;
+    let streams = run.plan.streams;
     for flow_at in 0..run.plan.flows().len() {
         let flow = &run.plan.flows()[flow_at];
-        if !splitting::is_needed(flow.reading()) {
+        if !splitting::is_needed(&flow.reading) {
             continue;
         }
-        let units = flow.units().iter().enumerate();
+        let units = flow.units().enumerate();
         let splits = units.flat_map(|(unit_at, unit)| {
-            (0..unit.splits().len()).map(move |split| (flow_at, unit_at, split))
+            (0..unit.splits.len()).map(move |split| (flow_at, unit_at, split))
         });
         let kept: Vec<bool> = splits
             .map(|split| run.resumed && run.has_split(split))
@@ -403,7 +402,6 @@ pub fn find_first_records<R: DriverRun>(
 pub fn work_left<R: DriverRun>(context: &RunContext<'_, R>) -> Vec<WorkItem> {
     let run = context.run;
     let plan = &run.plan;
-    let streams = plan.facts().streams;
-    let turn = |flow| plan.turn(flow);
-    work_items::left(plan.flows(), streams, turn, |unit, _| run.committed(unit))
+    let streams = plan.streams;
+    work_items::left(plan.flows(), streams, |unit, _| run.committed(unit))
 }

@@ -8,7 +8,7 @@ use inrush_rows::quantity::counted;
 use super::committed_units::CommittedUnits;
 use super::context::RunContext;
 use super::gathering::{Done, Gathering};
-use super::plan::RunPlan;
+use super::plan::{PlanFacts, RunPlan};
 use super::prepared::DriverRun;
 use super::publish::SwitchedTarget;
 use super::steps::AlreadyLoaded;
@@ -16,7 +16,7 @@ use super::unit_reports::{self, UnitEnd};
 use crate::error::Error;
 use crate::ledger::Account;
 use crate::pipeline::RunOptions;
-use crate::plan::{PlannedFlow, UnitPlace};
+use crate::plan::UnitPlace;
 use crate::report::{RunReport, StepReport, TableReport};
 
 /// The report of a run that has loaded something or was stopped. `committed` has its rows.
@@ -54,7 +54,7 @@ pub fn of_run<R: DriverRun>(
             versions: switched.versions,
             members: switched.members,
             changes: gathering.changes(index),
-            steps: gathering.steps(index, flow.reading()),
+            steps: gathering.steps(index, &flow.reading),
             ..unit_reports::of_target(flow, account)
         }
     });
@@ -68,7 +68,7 @@ pub fn of_run<R: DriverRun>(
     for note in tables.iter().flat_map(step_notes).collect::<Vec<_>>() {
         gathering.note(note);
     }
-    let facts = run.plan.facts();
+    let facts: &PlanFacts = &run.plan;
     let done = Done {
         run: run.name.clone(),
         run_key: &facts.run_key,
@@ -78,7 +78,7 @@ pub fn of_run<R: DriverRun>(
         units,
         error,
     };
-    gathering.report(facts, run.plan.server(), options, done)
+    gathering.report(facts, run.plan.server_report.clone(), options, done)
 }
 
 /// A note about the rows that a target with versions got.
@@ -146,13 +146,13 @@ pub fn of_loaded<P: RunPlan>(
     let flows = loaded.plan.flows().iter().zip(&loaded.accounts);
     let tables = flows.map(|(flow, account)| unit_reports::of_target(flow, *account));
     let mut report = gathering.already_loaded(
-        loaded.plan.facts(),
-        loaded.plan.server(),
+        &loaded.plan,
+        loaded.plan.server_report.clone(),
         options,
         loaded.run.clone(),
         tables.collect(),
     );
-    let notes = loaded.plan.facts().loaded_notes.iter();
+    let notes = loaded.plan.loaded_notes.iter();
     report.notes.extend(notes.cloned());
     report
 }
@@ -160,7 +160,7 @@ pub fn of_loaded<P: RunPlan>(
 /// Turns the report of the run that set the mark into a report that says that nothing is new. The rejects of that run
 /// do not count for this command.
 pub fn say_nothing_new<P: RunPlan>(report: &mut RunReport, loaded: &AlreadyLoaded<P>) {
-    let sentences = &loaded.plan.facts().nothing_new;
+    let sentences = &loaded.plan.nothing_new;
     if !sentences.is_empty() {
         report.nothing_new = Some(sentences.join("; "));
         report.exit_status = ExitStatus::Clean;

@@ -18,13 +18,13 @@ use inrush_scan::Records;
 use inrush_source::ReadSettings;
 
 use super::context::RunContext;
-use super::plan::RunPlan;
+use super::plan::{PlanFacts, RunPlan};
 use super::prepared::{DriverRun, FlowOf};
 use crate::error::Error;
 use crate::gauge::Gauge;
 use crate::pipeline::kept_rejects::KeptRejects;
 use crate::pipeline::reject_files::of_key;
-use crate::plan::{PlannedFlow, PlannedUnit, UnitPlace, identity};
+use crate::plan::{PlannedFlow, UnitPlace, identity};
 use crate::report::RejectFile;
 
 /// The ending of the name of a file with rejects of the publish.
@@ -93,11 +93,11 @@ impl<'a, R: DriverRun> SourceOfStaged<'a, R> {
     fn begin_unit(&mut self, place: UnitPlace) -> Result<u64, Error> {
         let run = self.context.run;
         let (flow, unit) = run.unit(place);
-        let reading = flow.reading();
+        let reading = &flow.reading;
         if let Some(mut undone) = self.kept.remove(&place) {
             undone.take_back()?;
         }
-        let name = format!("{}{OF_SWITCH}", of_key(&reading.name, unit.key()));
+        let name = format!("{}{OF_SWITCH}", of_key(&reading.name, &unit.key));
         let header = reading.header.as_deref();
         let file = RejectFile::new(run.folder.rejects(), &name, &reading.dialect, header)?;
         let sink = self.context.event_sink();
@@ -116,8 +116,8 @@ impl<'a, R: DriverRun> SourceOfStaged<'a, R> {
     ) -> Result<Option<Vec<SplitRejects>>, Error> {
         let run = self.context.run;
         let (flow, unit): (&FlowOf<R>, _) = run.unit(self.unit);
-        let reading = flow.reading();
-        let facts = run.plan.facts();
+        let reading = &flow.reading;
+        let facts: &PlanFacts = &run.plan;
         let mut maker = unit.row_maker(reading, run.stamp())?;
         let mut found = Vec::new();
         let mut left = refused.iter().peekable();
@@ -131,7 +131,7 @@ impl<'a, R: DriverRun> SourceOfStaged<'a, R> {
             let split_key = identity::split_key(&split);
             let record = records
                 .iter()
-                .find(|record| record.unit_key == *unit.key() && record.split_key == split_key);
+                .find(|record| record.unit_key == unit.key && record.split_key == split_key);
             let Some(record) = record else {
                 return Ok(None);
             };
@@ -191,7 +191,7 @@ impl<'a, R: DriverRun> SourceOfStaged<'a, R> {
             kept.keep(&mut of_split.rejects)?;
         }
         let run = self.context.run;
-        let name = &run.plan.flows()[flow].reading().name;
+        let name = &run.plan.flows()[flow].reading.name;
         run.rejects[flow].judge_share_of_all(name)?;
         kept.finish()
     }

@@ -5,7 +5,7 @@ use inrush_verdict::StoredUnits;
 use super::gathering::Gathering;
 use crate::ledger::Account;
 use crate::meter::Meter;
-use crate::plan::{PlannedFlow, PlannedUnit, UnitPlace};
+use crate::plan::{PlannedFlow, UnitPlace};
 use crate::report::{ServerCopyReport, TableReport, UnitReport};
 
 /// The state of a unit at the end of a run, or before its switch.
@@ -34,17 +34,17 @@ pub fn of_units<F: PlannedFlow>(
     let mut firsts = Vec::with_capacity(flows.len());
     for (flow_at, flow) in flows.iter().enumerate() {
         firsts.push(reports.len());
-        for (unit_at, unit) in flow.units().iter().enumerate() {
+        for (unit_at, unit) in flow.units().enumerate() {
             let end = end_of((flow_at, unit_at));
-            let files = unit.splits().iter();
+            let files = unit.splits.iter();
             reports.push(UnitReport {
-                flow: flow.reading().name.clone(),
-                unit: unit.number(),
+                flow: flow.reading.name.clone(),
+                unit: unit.number,
                 files: files
                     .map(|split| split.input.name().display().to_string())
                     .collect(),
-                staging_table: unit.staging_table().to_owned(),
-                shared: unit.is_shared(),
+                staging_table: unit.staging_table.to_owned(),
+                shared: unit.is_shared,
                 straight: flow.is_straight(),
                 kept: end.is_kept,
                 finished: end.is_finished,
@@ -84,8 +84,8 @@ pub fn stored(reports: &[UnitReport]) -> Vec<StoredUnits> {
 /// The report of a flow's target, without the facts that only a run can add.
 pub fn of_target<F: PlannedFlow>(flow: &F, account: Account) -> TableReport {
     TableReport {
-        flow: flow.reading().name.clone(),
-        target: flow.reading().target.clone(),
+        flow: flow.reading.name.clone(),
+        target: flow.reading.target.clone(),
         account,
         stored_bytes: flow.stored_bytes(),
         partitions: Vec::new(),

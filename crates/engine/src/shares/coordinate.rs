@@ -98,13 +98,13 @@ fn refuse_inputs_of_one_host<F: PlannedFlow>(flows: &[F]) -> Result<(), ShareErr
     for flow in flows {
         if let Some(split) = flow.all_splits().find(|split| split.input.is_snapshot()) {
             return Err(ShareError::Snapshot {
-                flow: flow.reading().name.clone(),
+                flow: flow.reading.name.clone(),
                 input: split.input.name().display().to_string(),
             });
         }
         if let Some(split) = flow.all_splits().find(|split| split.input.is_read_once()) {
             return Err(ShareError::Pipe {
-                flow: flow.reading().name.clone(),
+                flow: flow.reading.name.clone(),
                 pipe: split.input.name().display().to_string(),
             });
         }
@@ -138,10 +138,10 @@ pub fn judge_rejects<R: DriverRun>(run: &R, committed: &CommittedUnits) -> Resul
                 .rows_rejected
         });
         let rejected: u64 = rejects.sum();
-        let limit = flow.reading().reject_limit.rows_accepted();
+        let limit = flow.reading.reject_limit.rows_accepted();
         if rejected > limit {
             return Err(ShareError::RejectLimit {
-                flow: flow.reading().name.clone(),
+                flow: flow.reading.name.clone(),
                 rejected,
                 limit,
             });

@@ -1,7 +1,7 @@
 //! Divides the work of a run into shares.
 
 use crate::pipeline::work_items::WorkItem;
-use crate::plan::{PlannedFlow, PlannedUnit};
+use crate::plan::PlannedFlow;
 
 /// The work of a run, divided.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct Division {
 
 /// Divides work into shares of about the same size in bytes. The order within a share stays that of the work.
 pub fn divide<F: PlannedFlow>(work: Vec<WorkItem>, flows: &[F], count: usize) -> Division {
-    let is_own = |item: &WorkItem| flows[item.flow].units()[item.unit].is_shared();
+    let is_own = |item: &WorkItem| flows[item.flow].unit(item.unit).is_shared;
     let (own, others): (Vec<WorkItem>, Vec<WorkItem>) = work.into_iter().partition(is_own);
     Division {
         own,

@@ -19,7 +19,7 @@ use crate::ledger::Account;
 use crate::pipeline::naming::holder;
 use crate::pipeline::work_items::WorkItem;
 use crate::pipeline::{RunOptions, runtime, stream_threads};
-use crate::plan::{PlannedFlow, PlannedUnit, UnitPlace, identity};
+use crate::plan::{PlannedFlow, UnitPlace, identity};
 use crate::report::RunFolder;
 use crate::run::context::RunContext;
 use crate::run::gathering::Gathering;
@@ -72,7 +72,7 @@ pub fn load_share<S: LoadSteps>(
     let mut work = items.to_vec();
     work.retain(|item| !is_kept(&run, item.unit_place()));
     begin_share(&mut run, &work, options)?;
-    let streams = run.plan.facts().streams.min(work.len());
+    let streams = run.plan.streams.min(work.len());
     ready(steps, &runtime, &mut run, streams, &mut gathering)?;
     if !work.is_empty() {
         let gauges = stream_threads::gauges(streams);
@@ -131,7 +131,7 @@ impl Drop for ShowsLife {
 
 fn is_kept<R: DriverRun>(run: &R, unit: UnitPlace) -> bool {
     let (flow, index) = unit;
-    let splits = run.plan.flows()[flow].units()[index].splits().iter();
+    let splits = run.plan.flows()[flow].unit(index).splits.iter();
     !run.committed(unit).leaves(splits.map(identity::split_key))
 }
 

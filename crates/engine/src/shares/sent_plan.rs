@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::error::ShareError;
 use crate::pipeline::work_items::WorkItem;
-use crate::plan::{PlannedFlow, PlannedUnit};
+use crate::plan::PlannedFlow;
+use crate::plan::load_unit::LoadUnit;
 use crate::report::{RunFolder, write_whole};
 use crate::run::plan::RunPlan;
 
@@ -80,14 +81,14 @@ impl SentPlan {
         shares: Vec<Vec<WorkItem>>,
     ) -> SentPlan {
         let flows = plan.flows().iter().map(|flow| SentFlow {
-            target: flow.reading().target.clone(),
-            units: flow.units().iter().map(sent_unit).collect(),
+            target: flow.reading.target.clone(),
+            units: flow.units().map(sent_unit).collect(),
         });
         SentPlan {
             plan_version: PLAN_VERSION,
             inrush_version: env!("CARGO_PKG_VERSION").to_owned(),
             run: run.clone(),
-            destination: plan.facts().destination.clone(),
+            destination: plan.destination.clone(),
             package_digest: package_digest(package),
             targets_digest,
             flows: flows.collect(),
@@ -158,7 +159,7 @@ impl SentPlan {
                 what: what.to_owned(),
             })
         };
-        if plan.facts().run_key != self.run.run_key {
+        if plan.run_key != self.run.run_key {
             return differs("the package has another name, or other targets");
         }
         if package_digest(package) != self.package_digest {
@@ -188,15 +189,11 @@ pub fn package_digest(package: &Package) -> String {
     package.hash()
 }
 
-fn sent_unit<U: PlannedUnit>(unit: &U) -> SentUnit {
+fn sent_unit(unit: &LoadUnit) -> SentUnit {
     SentUnit {
-        key: unit.key().clone(),
-        is_shared: unit.is_shared(),
-        splits: unit
-            .splits()
-            .iter()
-            .map(|split| split.in_source())
-            .collect(),
+        key: unit.key.clone(),
+        is_shared: unit.is_shared,
+        splits: unit.splits.iter().map(|split| split.in_source()).collect(),
     }
 }
 
@@ -211,18 +208,18 @@ fn settle_flow<F: PlannedFlow>(flow: &mut F, sent: &SentFlow) -> Result<(), Shar
             sent.units.len()
         ));
     }
-    for (unit, sent) in units.iter_mut().zip(&sent.units) {
-        if *unit.key() != sent.key || unit.splits().len() != sent.splits.len() {
-            let files = unit.splits().first();
+    for (unit, sent) in units.zip(&sent.units) {
+        if unit.key != sent.key || unit.splits.len() != sent.splits.len() {
+            let files = unit.splits.first();
             return differs(format!(
                 "unit {} of {target} is not the same{}: its file, the size of the file, or the way to read it differs",
-                unit.number(),
+                unit.number,
                 files.map_or(String::new(), |split| {
                     format!(" (here it reads {})", split.input.name().display())
                 })
             ));
         }
-        for (split, sent) in unit.splits_mut().iter_mut().zip(&sent.splits) {
+        for (split, sent) in unit.splits.iter_mut().zip(&sent.splits) {
             // Its range is part of the unit's key.
             split.first_record = sent.first_record;
             split.is_shared = sent.is_shared;

@@ -18,7 +18,7 @@ use super::stored_ways::StoredWays;
 use crate::ledger::{Fence, Ledger, Replaced, StoredRun, UnitRow, mark};
 use crate::load_error::LoadError;
 use crate::plan::begin_steps::{self, PrepareStep};
-use crate::plan::{Earlier, FlowPlan, Keepable, Plan};
+use crate::plan::{Earlier, Keepable, Plan};
 use crate::quote::qualified;
 use crate::transaction::Transaction;
 use crate::{DatabaseAddress, PostgresError, Session};
@@ -264,13 +264,13 @@ pub async fn drop_units(
 /// A unit that several streams have begun stays shared even if one stream resumes it: its table is committed, and its
 /// ranges and reject files are those of its splits. Only a careful load by one stream has made it private again.
 fn keep_shared(plan: &mut Plan, units_kept: &BTreeMap<UnitKey, UnitRow>) -> Result<(), Error> {
-    for FlowPlan { reading, units, .. } in &mut plan.flows {
-        for unit in units.iter_mut().filter(|unit| !unit.shared) {
+    for flow in &mut plan.flows {
+        for unit in flow.units.iter_mut().filter(|unit| !unit.is_shared) {
             if let Some(kept) = units_kept.get(&unit.key)
                 && kept.shared
                 && !kept.careful
             {
-                unit.share(&*reading.source)?;
+                unit.share(&*flow.load.reading.source)?;
             }
         }
     }

@@ -33,7 +33,7 @@ impl ExpectedKeys {
         let [split] = unit.splits.as_slice() else {
             return None;
         };
-        if unit.shared || unit.bounds.is_some() {
+        if unit.is_shared || unit.bounds.is_some() {
             return None;
         }
         let column = &flow.columns[key.column_index];

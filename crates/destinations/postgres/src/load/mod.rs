@@ -33,7 +33,6 @@ mod shared_unit;
 mod stored_ways;
 mod stream;
 mod switching;
-mod unit_reject_files;
 mod verifying;
 mod was_switched;
 

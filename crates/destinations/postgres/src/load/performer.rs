@@ -44,7 +44,7 @@ impl<'a> Performer<'a> {
         is_careful: bool,
         doing: String,
     ) -> Performer<'a> {
-        let (flow, unit) = run.unit((flow_index, unit_index));
+        let (flow, unit) = run.unit_plan((flow_index, unit_index));
         Performer {
             run,
             session: session.clone(),

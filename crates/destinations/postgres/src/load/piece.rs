@@ -38,7 +38,7 @@ impl<'a> Piece<'a> {
         method: LoadMethod,
         splits: usize,
     ) -> Piece<'a> {
-        let (flow, unit) = run.unit(place);
+        let (flow, unit) = run.unit_plan(place);
         let doing = format!("loading {}", flow.target());
         let is_careful = method == LoadMethod::Careful;
         if is_careful {
@@ -160,9 +160,9 @@ fn steps<'a>(table: &CopyRows<'a>, splits: usize) -> Vec<Step<'a>> {
     let (plan, flow, unit) = (&table.run.plan, table.flow, table.unit);
     match table.method {
         LoadMethod::Careful => unit_steps::careful(plan, flow, unit, splits, table.additions),
-        LoadMethod::Quick if flow.commits_at_switch() => unit_steps::part(plan, flow, splits),
+        LoadMethod::Quick if flow.commits_at_publish() => unit_steps::part(plan, flow, splits),
         LoadMethod::Quick if flow.commits_each_split() => unit_steps::straight(plan, flow),
-        LoadMethod::Quick if unit.shared => unit_steps::shared_split(plan, flow, unit),
+        LoadMethod::Quick if unit.is_shared => unit_steps::shared_split(plan, flow, unit),
         LoadMethod::Quick => unit_steps::private(plan, flow, unit, splits),
     }
 }

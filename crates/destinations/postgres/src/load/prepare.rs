@@ -3,8 +3,8 @@
 use inrush_destination::RunRecord;
 use inrush_engine::error::Error;
 use inrush_engine::ledger::Account;
+use inrush_engine::native::plan::ContentChecks;
 use inrush_engine::native::plan::identity::possible_changes;
-use inrush_engine::native::plan::{ContentChecks, RunPlan};
 use inrush_engine::native::run::{AlreadyLoaded, Preparation, announcements, new_run_name};
 use inrush_engine::pipeline::RunOptions;
 use inrush_package::Package;
@@ -111,7 +111,7 @@ pub async fn ready(run: &mut PostgresRun) -> Result<(), Error> {
             counted(*dropped as u64, "unit"),
             possible_changes(readings)
         );
-        run.plan.add_note(note);
+        run.plan.notes.push(note);
     }
     Ok(shared_unit::create_missing(run).await?)
 }

@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use inrush_convert::RunStamp;
-use inrush_destination::{OpenRun, PublishesInto};
+use inrush_destination::OpenRun;
 use inrush_engine::fault::Fault;
-use inrush_engine::native::load::Part;
 use inrush_engine::native::plan::UnitPlace;
 use inrush_engine::native::run::{DriverRun, PreparedRun};
 use inrush_engine::report::ServerCopyReport;
@@ -18,9 +16,8 @@ use tokio::runtime::Handle;
 use super::member_numbers::MemberSession;
 use super::stored_ways::StoredWays;
 use super::switching::Switching;
-use super::unit_reject_files;
 use crate::ledger::{Fence, Ledger, StoredRun, UnitRow};
-use crate::plan::{Plan, Publish};
+use crate::plan::{FlowPlan, Plan, Publish, UnitPlan};
 use crate::transaction::Transaction;
 use crate::{DatabaseAddress, Session};
 
@@ -78,28 +75,19 @@ impl DerefMut for PostgresRun {
     }
 }
 
+impl PostgresRun {
+    /// A unit with its statements, and its flow.
+    pub fn unit_plan(&self, (flow, unit): UnitPlace) -> (&FlowPlan, &UnitPlan) {
+        let flow = &self.plan.flows[flow];
+        (flow, &flow.units[unit])
+    }
+}
+
 impl DriverRun for PostgresRun {
     type Plan = Plan;
 
     fn open(&self) -> &dyn OpenRun {
         self
-    }
-
-    fn stamp(&self) -> RunStamp {
-        RunStamp {
-            run_id: self.record.run_id,
-            started_at_microseconds: self.record.started_at_microseconds,
-        }
-    }
-
-    /// The plan's own statements say where the rows of a unit go.
-    fn publishes_into(&self, _: UnitPlace) -> &PublishesInto {
-        &PublishesInto::Target
-    }
-
-    fn reject_file_name(&self, place: UnitPlace, part: Part) -> String {
-        let (flow, unit) = self.unit(place);
-        unit_reject_files::of_part(flow, unit, part)
     }
 
     fn keeps_versions(&self, flow: usize) -> bool {
@@ -116,19 +104,5 @@ impl DriverRun for PostgresRun {
     fn server_copy(&self, place: UnitPlace) -> Option<ServerCopyReport> {
         let (flow, _) = self.unit(place);
         self.stored_ways.report(place, &flow.server_copy)
-    }
-
-    fn is_verified(&self, place: UnitPlace) -> bool {
-        let (_, unit) = self.unit(place);
-        unit.verify.is_some()
-    }
-
-    /// The staging table of a unit has the rows of all its splits.
-    fn forgets_whole_units(&self) -> bool {
-        true
-    }
-
-    fn reloads_units_alone(&self) -> bool {
-        true
     }
 }

@@ -20,7 +20,7 @@ pub fn record(
         target: flow.target(),
         staging_schema: plan.settings.staging_schema.clone(),
         staging_table: unit.staging_table.clone(),
-        shared: unit.shared,
+        shared: unit.is_shared,
         straight: flow.is_straight(),
         finished,
         careful: false,

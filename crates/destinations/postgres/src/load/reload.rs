@@ -18,6 +18,7 @@ use crate::plan::{FlowPlan, UnitPlan};
 use crate::quote::qualified;
 use crate::switch::SwitchError;
 use crate::transaction::Transaction;
+use inrush_engine::native::plan::LoadUnit;
 
 /// Called after a target has refused a row of a flow. The units of the flow must have their rows in the order of the
 /// files, so that each row can be found in its file, and of duplicates the first one is kept. A unit that several
@@ -121,7 +122,7 @@ fn load_in_file_order(
 
 /// Removes a unit from the ledger. Its rejects will be written again, into the same files if one stream has loaded it
 /// before. A run that is stopped meanwhile loads the unit as if it had never been loaded.
-async fn forget(context: &Context<'_>, session: &Session, unit: &UnitPlan) -> Result<(), Error> {
+async fn forget(context: &Context<'_>, session: &Session, unit: &LoadUnit) -> Result<(), Error> {
     let run = context.run;
     let doing = "dropping a unit that is loaded again";
     let table = qualified(&run.plan.settings.staging_schema, &unit.staging_table);

@@ -249,7 +249,7 @@ impl CopyRows<'_> {
             LoadMethod::Quick => {
                 let copy = match &self.fast {
                     Some(fast) => Cow::from(fast.statement.clone()),
-                    None => Cow::from(&self.unit.copy),
+                    None => Cow::from(self.unit.copy()),
                 };
                 let pool = self.pool.clone();
                 let begun = Copying::begin(&self.session, self.flow, copy, pool, stop, doing);

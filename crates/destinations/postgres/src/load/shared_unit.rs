@@ -22,7 +22,7 @@ pub async fn create_missing(run: &PostgresRun) -> Result<(), LoadError> {
     for (flow_index, flow) in run.plan.flows.iter().enumerate() {
         for (unit_index, unit) in flow.units.iter().enumerate() {
             let place = (flow_index, unit_index);
-            if !unit.shared || run.kept.get(place).is_some() {
+            if !unit.is_shared || run.kept.get(place).is_some() {
                 continue;
             }
             let doing = format!("making the staging table of {}", flow.target());
@@ -62,7 +62,7 @@ async fn perform_end(
     performer: &mut Performer<'_>,
 ) -> Result<(), LoadError> {
     let fault = run.fault.as_deref();
-    let (flow, unit) = run.unit((flow_index, unit_index));
+    let (flow, unit) = run.unit_plan((flow_index, unit_index));
     for step in &unit_steps::shared_end(&run.plan, flow, unit) {
         if *step == Step::Commit {
             fault::reach(fault, FaultPoint::BeforeUnitCommit);
@@ -85,7 +85,7 @@ async fn sent(
     flow_index: usize,
     unit_index: usize,
 ) -> Result<(u64, Option<Vec<ExactSum>>), LoadError> {
-    let (flow, unit) = run.unit((flow_index, unit_index));
+    let (flow, unit) = run.unit_plan((flow_index, unit_index));
     let _waiting = session.meter.enter(Phase::ServerWait);
     let accounts = run.ledger.accounts(session, run.fence.run_id).await?;
     // A unit may have a hundred thousand small files, whose splits are not needed here.

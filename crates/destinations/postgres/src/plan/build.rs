@@ -6,9 +6,10 @@ use inrush_engine::native::plan::lineage::{self, RunLineage};
 use inrush_engine::native::plan::outputs;
 use inrush_engine::native::plan::since::sentences_if_all;
 use inrush_engine::native::plan::{
-    MemoryBound, PlanFacts, PlanOptions, abilities, identity, share_among,
+    LedgerRecords, MemoryBound, PlanFacts, PlanOptions, abilities, identity, share_among,
 };
 use inrush_engine::plan::PlanError;
+use inrush_engine::report::ServerReport;
 use inrush_package::{LoadOrder, Package, ServerCopy};
 use inrush_rows::ids::RunKey;
 
@@ -153,6 +154,12 @@ pub async fn build(
             left_out,
             notes,
             loaded_notes,
+            server_report: ServerReport {
+                version: server.version.clone(),
+                settings: server.settings.clone(),
+            },
+            ledger_records: LedgerRecords::Units,
+            reloads_units_alone: true,
         },
         server,
         setup,

@@ -1,5 +1,6 @@
 //! Makes the plan of one flow in stages; the type of each stage has the facts that are known after it.
 
+use inrush_engine::native::plan::LoadFlow;
 use inrush_engine::plan::PlanError;
 use inrush_engine::plan::Reading;
 use inrush_package::{Bounds, OneOrMany};
@@ -113,26 +114,34 @@ impl Stages<'_> {
         let files = self.columns.files;
         let resolved = self.columns.resolved;
         FlowPlan {
-            reading: Reading {
-                target: self.target.sql,
-                source: self.columns.source,
-                columns: resolved.columns,
-                steps: self.columns.steps,
-                field_count: resolved.field_count,
-                header: files.header,
-                dialect: files.dialect,
-                format: files.format,
-                reject_hint: files.reject_hint,
-                reject_limit: flow.rejects,
-                verify: self.checks.verify,
-                expect: self.checks.expected,
-                name: self.target.flow_name,
+            load: LoadFlow {
+                reading: Reading {
+                    target: self.target.sql.clone(),
+                    source: self.columns.source,
+                    columns: resolved.columns,
+                    steps: self.columns.steps,
+                    field_count: resolved.field_count,
+                    header: files.header,
+                    dialect: files.dialect,
+                    format: files.format,
+                    reject_hint: files.reject_hint,
+                    reject_limit: flow.rejects,
+                    verify: self.checks.verify,
+                    expect: self.checks.expected,
+                    name: self.target.flow_name,
+                },
+                mode: flow.mode,
+                has_rows: self.target.facts.as_ref().map(|facts| facts.has_rows),
+                nothing_new: files.nothing_new,
+                writes: self.publishing.publish.writes(),
+                saved_table: self.target.sql,
+                asked_members: Vec::new(),
+                turn: 0,
             },
             comparison: self.checks.comparison,
             schema: self.target.schema.to_owned(),
             table: self.target.table.to_owned(),
             facts: self.target.facts,
-            mode: flow.mode,
             publish: self.publishing.publish,
             replace: self.replacement.plan,
             pre_sql: OneOrMany::statements(&flow.pre_sql),
@@ -151,9 +160,7 @@ impl Stages<'_> {
                 RangeKey::None | RangeKey::OfNewPartitions(_) => None,
             },
             units,
-            turn: 0,
             members: self.columns.members,
-            nothing_new: files.nothing_new,
             overlap: self.replacement.overlap,
         }
     }

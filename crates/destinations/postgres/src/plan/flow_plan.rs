@@ -1,10 +1,9 @@
 //! A planned flow: its target, how its units become part of it, and the form in which its rows are sent.
 
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use inrush_engine::native::plan::PlannedFlow;
-use inrush_engine::native::plan::since::NothingNew;
+use inrush_engine::native::plan::{LoadFlow, LoadUnit, PlannedFlow, Writes};
 use inrush_engine::plan::Reading;
 use inrush_package::{IndexPolicy, Mode};
 use inrush_pgcopy::{NativeShape, PgType};
@@ -23,8 +22,8 @@ use crate::verify::Comparison;
 /// One flow, planned.
 #[derive(Clone, Debug)]
 pub struct FlowPlan {
-    /// The reading of its files.
-    pub reading: Reading,
+    /// The part that does not depend on the destination.
+    pub load: LoadFlow,
     /// The comparison of each unit before its COMMIT.
     pub comparison: Arc<Comparison>,
     /// The target's schema.
@@ -33,8 +32,6 @@ pub struct FlowPlan {
     pub table: String,
     /// The target before the run, if it exists.
     pub facts: Option<TableFacts>,
-    /// The mode of the load.
-    pub mode: Mode,
     /// How its units become part of the target.
     pub publish: Publish,
     /// The tables that are taken out of the target first.
@@ -65,22 +62,24 @@ pub struct FlowPlan {
     pub key: Option<KeyPlan>,
     /// The load units.
     pub units: Vec<UnitPlan>,
-    /// Units of flows with a smaller number are loaded first.
-    pub turn: usize,
     /// An existing partition of the target that conflicts with the bounds, in words.
     pub overlap: Option<String>,
     /// The members that its lookups add to their references.
     pub members: Vec<MembersPlan>,
-    /// Why it has nothing to load, for a flow with `since`.
-    pub nothing_new: Option<NothingNew>,
 }
 
-/// Most callers need the reading of its files.
+/// Most callers need the part that does not depend on the destination.
 impl Deref for FlowPlan {
-    type Target = Reading;
+    type Target = LoadFlow;
 
-    fn deref(&self) -> &Reading {
-        &self.reading
+    fn deref(&self) -> &LoadFlow {
+        &self.load
+    }
+}
+
+impl DerefMut for FlowPlan {
+    fn deref_mut(&mut self) -> &mut LoadFlow {
+        &mut self.load
     }
 }
 
@@ -95,21 +94,6 @@ impl FlowPlan {
     /// loaded again.
     pub fn keeps_pipes(&self) -> bool {
         self.reject_limit.rows_accepted() > 0 && !self.commits_each_split()
-    }
-
-    /// True if its rows are written directly to the target.
-    pub fn is_straight(&self) -> bool {
-        matches!(self.publish, Publish::Straight(_))
-    }
-
-    /// True if its rows are written directly to the target and committed split by split.
-    pub fn commits_each_split(&self) -> bool {
-        self.publish == Publish::Straight(Commit::EachSplit)
-    }
-
-    /// True if its rows are written directly to the target and committed together with those of all flows.
-    pub fn commits_at_switch(&self) -> bool {
-        self.publish == Publish::Straight(Commit::AtSwitch)
     }
 
     /// True if the transaction of the switch inserts rows into an existing target, and does not only change metadata.
@@ -142,42 +126,17 @@ impl FlowPlan {
 }
 
 impl PlannedFlow for FlowPlan {
-    type Unit = UnitPlan;
-
-    fn reading(&self) -> &Reading {
-        &self.reading
+    fn units(&self) -> impl ExactSizeIterator<Item = &LoadUnit> {
+        self.units.iter().map(|unit| &unit.load)
     }
 
-    fn units(&self) -> &[UnitPlan] {
-        &self.units
+    fn unit(&self, at: usize) -> &LoadUnit {
+        &self.units[at]
     }
 
-    fn units_mut(&mut self) -> (&Reading, &mut [UnitPlan]) {
-        (&self.reading, &mut self.units)
-    }
-
-    fn mode(&self) -> Mode {
-        self.mode
-    }
-
-    fn nothing_new(&self) -> Option<&NothingNew> {
-        self.nothing_new.as_ref()
-    }
-
-    fn has_rows(&self) -> Option<bool> {
-        self.facts.as_ref().map(|facts| facts.has_rows)
-    }
-
-    fn is_straight(&self) -> bool {
-        FlowPlan::is_straight(self)
-    }
-
-    fn commits_each_split(&self) -> bool {
-        FlowPlan::commits_each_split(self)
-    }
-
-    fn commits_at_publish(&self) -> bool {
-        self.commits_at_switch()
+    fn units_mut(&mut self) -> (&Reading, impl ExactSizeIterator<Item = &mut LoadUnit>) {
+        let units = self.units.iter_mut();
+        (&self.load.reading, units.map(|unit| &mut unit.load))
     }
 }
 
@@ -213,6 +172,17 @@ pub enum Publish {
     Insert,
     /// The one unit is partitioned like the target, so that the server routes each row while it is loaded.
     Route(RoutePlan),
+}
+
+impl Publish {
+    /// Where the rows of its units are written.
+    pub fn writes(&self) -> Writes {
+        match self {
+            Publish::Straight(Commit::EachSplit) => Writes::EachSplit,
+            Publish::Straight(Commit::AtSwitch) => Writes::AtPublish,
+            _ => Writes::Staged,
+        }
+    }
 }
 
 /// The primary key of a new target.

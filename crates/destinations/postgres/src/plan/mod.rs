@@ -59,13 +59,11 @@ mod upsert;
 pub mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 
 use inrush_destination::RunRecord;
 use inrush_destination::TouchedFile;
 use inrush_engine::native::plan::{PlanFacts, RunPlan};
-use inrush_engine::report::ServerReport;
-use inrush_package::Package;
 use inrush_rows::ids::{FileKey, SplitKey, UnitKey};
 
 use crate::server_facts::ServerFacts;
@@ -120,6 +118,12 @@ impl Deref for Plan {
     }
 }
 
+impl DerefMut for Plan {
+    fn deref_mut(&mut self) -> &mut PlanFacts {
+        &mut self.facts
+    }
+}
+
 /// The work of an earlier run of the same package, in the ledger.
 #[derive(Clone, Debug)]
 pub enum Earlier {
@@ -156,17 +160,6 @@ impl Plan {
 impl RunPlan for Plan {
     type Flow = FlowPlan;
 
-    fn facts(&self) -> &PlanFacts {
-        &self.facts
-    }
-
-    fn server(&self) -> ServerReport {
-        ServerReport {
-            version: self.server.version.clone(),
-            settings: self.server.settings.clone(),
-        }
-    }
-
     fn flows(&self) -> &[FlowPlan] {
         &self.flows
     }
@@ -174,21 +167,9 @@ impl RunPlan for Plan {
     fn flows_mut(&mut self) -> &mut [FlowPlan] {
         &mut self.flows
     }
-
-    fn add_note(&mut self, note: String) {
-        self.facts.notes.push(note);
-    }
-
-    fn turn(&self, flow: usize) -> usize {
-        self.flows[flow].turn
-    }
-
-    fn saved_tables(&self, _: &Package) -> Vec<String> {
-        self.flows.iter().map(FlowPlan::target).collect()
-    }
 }
 
 /// True if the rows of all flows are written directly to their targets.
 fn is_all_straight(flows: &[FlowPlan]) -> bool {
-    flows.iter().all(FlowPlan::is_straight)
+    flows.iter().all(|flow| flow.is_straight())
 }

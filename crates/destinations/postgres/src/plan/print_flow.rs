@@ -229,11 +229,11 @@ fn fmt_unit(
 }
 
 fn unit_kind(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> &'static str {
-    if flow.commits_at_switch() {
+    if flow.commits_at_publish() {
         "straight: filled by one stream in the transaction of the switch, without FREEZE"
     } else if flow.is_straight() {
         "straight: each split in its own transaction with its ledger row, without FREEZE"
-    } else if unit.shared {
+    } else if unit.is_shared {
         "shared by streams: its table is committed first, then each split in its own transaction, \
              without FREEZE"
     } else if matches!(flow.publish, Publish::Route(_)) {

@@ -21,9 +21,10 @@ pub async fn route(
         &planner.columns.resolved.columns,
     )
     .await?;
-    let routed = units.into_iter().map(|unit| UnitPlan {
-        key_set: set.clone(),
-        ..routed(planner, route, unit)
+    let routed = units.into_iter().map(|unit| {
+        let mut unit = routed(planner, route, unit);
+        unit.key_set = set.clone();
+        unit
     });
     Ok(routed.collect())
 }
@@ -45,7 +46,7 @@ fn routed(planner: &UnitPlanner<'_>, route: &RoutePlan, unit: UnitPlan) -> UnitP
             &planner.publishing.new_indexes,
         ),
         copy_shared: copy.clone(),
-        copy,
+        copy_alone: copy,
         ..unit
     }
 }

@@ -89,7 +89,7 @@ impl FlowPlan {
     /// True if a unit should be stored as pages, which works only for one COPY into an empty table.
     pub fn goes_by_pages(&self, unit: &UnitPlan) -> bool {
         let is_asked = matches!(self.server_copy, FlowCopy::Extension { by_pages: true, .. });
-        is_asked && !unit.shared && unit.splits.len() == 1
+        is_asked && !unit.is_shared && unit.splits.len() == 1
     }
 
     /// How the extension stores a unit's rows; `None` if they are loaded by COPY.
@@ -97,7 +97,7 @@ impl FlowPlan {
         if !matches!(self.server_copy, FlowCopy::Extension { .. }) {
             return None;
         }
-        let is_private = !unit.shared && !self.is_straight();
+        let is_private = !unit.is_shared && !self.is_straight();
         let freeze = is_private && settings.freeze && !matches!(self.publish, Publish::Route(_));
         let by_pages = freeze && self.goes_by_pages(unit);
         let table = match self.is_straight() {

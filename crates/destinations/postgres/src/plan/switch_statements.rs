@@ -33,7 +33,7 @@ impl UnitTask {
         UnitTask {
             key: unit.key.clone(),
             staging_table: unit.staging_table.clone(),
-            partition_name: unit.partition_name.clone(),
+            partition_name: unit.partition_name().map(str::to_owned),
             lower: None,
             upper: None,
             attached: false,

@@ -84,7 +84,7 @@ pub fn transactions<'a>(
         times: splits,
         steps,
     };
-    if flow.commits_at_switch() {
+    if flow.commits_at_publish() {
         // The transaction is begun once, before the first flow.
         vec![once(part(plan, flow, splits))]
     } else if flow.commits_each_split() {
@@ -93,7 +93,7 @@ pub fn transactions<'a>(
             for_each_split(straight(plan, flow)),
             once(shared_end(plan, flow, unit)),
         ]
-    } else if unit.shared {
+    } else if unit.is_shared {
         vec![
             once(shared_table(plan, unit)),
             for_each_split(shared_split(plan, flow, unit)),
@@ -216,7 +216,7 @@ pub fn careful<'a>(
     splits: usize,
     additions: &'a Additions,
 ) -> Vec<Step<'a>> {
-    if flow.commits_at_switch() {
+    if flow.commits_at_publish() {
         let mut steps = begin_part(plan);
         steps.push(Step::CheckConstraints);
         steps.extend(part_rows(splits));
@@ -252,7 +252,7 @@ fn expects_keys(flow: &FlowPlan, unit: &UnitPlan) -> bool {
     let has_open_bounds = flow.key.is_some() && unit.bounds.is_none();
     // After a row that violates the CHECK, a second COPY would begin.
     let may_stop = !flow.goes_by_pages(unit);
-    has_open_bounds && may_stop && !unit.shared && !flow.is_straight() && unit.splits.len() == 1
+    has_open_bounds && may_stop && !unit.is_shared && !flow.is_straight() && unit.splits.len() == 1
 }
 
 fn run(statement: &String) -> Step<'_> {
@@ -353,7 +353,7 @@ impl Step<'_> {
     fn planned_copy<'u>(&self, plan: &Plan, flow: &FlowPlan, unit: &'u UnitPlan) -> Cow<'u, str> {
         match flow.fast_copy(&plan.settings, unit) {
             Some(fast) => fast.planned().into(),
-            None => unit.copy.as_str().into(),
+            None => unit.copy().into(),
         }
     }
 

@@ -1,10 +1,10 @@
 //! Load units: their files, the names of their staging tables, and the statements that create, fill and prepare these.
 
-use inrush_destination::{Filling, PublishesInto, UnitLayout};
-use inrush_engine::native::plan::{identity, pieces, work_bytes};
+use inrush_destination::{Filling, UnitLayout};
+use inrush_engine::native::plan::{LoadUnit, Portions, identity};
 use inrush_engine::plan::PlanError;
 use inrush_rows::ids::UnitKey;
-use inrush_source::{Source, SourceError, Split};
+use inrush_source::Split;
 
 use super::bounds::{self, Interval};
 use super::flow_checks::FlowChecks;
@@ -144,10 +144,20 @@ impl<'a> UnitPlanner<'a> {
         let splits: Vec<Split> = own.filter_map(|at| splits[*at].take()).collect();
         let unit_key = self.unit_key(bounds.as_ref(), &splits);
         let staging_table = format!("{}_{}", cut(self.target.table, 40), unit_key.short());
+        let load = LoadUnit {
+            staging_table: staging_table.clone(),
+            ..LoadUnit::new(
+                number,
+                unit_key,
+                splits,
+                layout.filling,
+                Portions::Pieces,
+                layout.publishes_into,
+            )
+        };
         if let Publish::Straight(_) = self.publishing.publish {
-            let filling = layout.filling;
-            let mut unit = self.straight_unit(number, filling, splits, unit_key, staging_table);
-            if filling == Filling::EachSplit {
+            let mut unit = self.straight_unit(load);
+            if unit.filling == Filling::EachSplit {
                 unit.share(&*self.columns.source)?;
             }
             return Ok(unit);
@@ -155,58 +165,35 @@ impl<'a> UnitPlanner<'a> {
         let schema = self.staging_schema();
         let key_column = key.map(|key| key.column.as_str());
         let comparison = &self.checks.comparison;
+        let verify = verify::compared(comparison, &qualified(schema, &staging_table));
         Ok(UnitPlan {
-            number,
-            bytes_count: splits.iter().map(work_bytes).sum(),
-            filling: layout.filling,
-            shared: false,
-            partition_name: match layout.publishes_into {
-                PublishesInto::Target => None,
-                PublishesInto::Partition(name) => Some(name),
-            },
             create: self.create(&staging_table, bounds.as_ref()),
-            copy: self.copy(schema, &staging_table, self.request.package.run.freeze),
+            copy_alone: self.copy(schema, &staging_table, self.request.package.run.freeze),
             copy_shared: self.copy(schema, &staging_table, false),
             measure: staging::measure(schema, &staging_table, key_column),
-            verify: verify::compared(comparison, &qualified(schema, &staging_table)),
             ready: self.ready(&staging_table),
-            staging_table,
-            key: unit_key,
-            splits,
+            load: LoadUnit {
+                key_bounds,
+                is_verified: verify.is_some(),
+                ..load
+            },
             bounds,
-            key_bounds,
-            key_set: None,
+            verify,
         })
     }
 
     /// A unit whose rows are written directly to the target, loaded by one stream as a whole.
-    fn straight_unit(
-        &self,
-        number: usize,
-        filling: Filling,
-        splits: Vec<Split>,
-        key: UnitKey,
-        staging_table: String,
-    ) -> UnitPlan {
+    fn straight_unit(&self, load: LoadUnit) -> UnitPlan {
         let copy = self.copy(self.target.schema, self.target.table, false);
         UnitPlan {
-            number,
-            bytes_count: splits.iter().map(work_bytes).sum(),
-            filling,
-            shared: false,
-            partition_name: None,
             create: Vec::new(),
-            copy: copy.clone(),
+            copy_alone: copy.clone(),
             copy_shared: copy,
             measure: String::new(),
             verify: None,
             ready: Vec::new(),
-            staging_table,
-            key,
-            splits,
+            load,
             bounds: None,
-            key_bounds: None,
-            key_set: None,
         }
     }
 
@@ -316,29 +303,5 @@ impl<'a> UnitPlanner<'a> {
             }
             _ => Vec::new(),
         }
-    }
-}
-
-impl UnitPlan {
-    /// Makes this a unit that several streams fill. Its table is committed before its rows, so COPY cannot FREEZE them.
-    pub fn share(&mut self, source: &dyn Source) -> Result<(), SourceError> {
-        let pieces = self.pieces(source)?;
-        self.share_in(pieces);
-        Ok(())
-    }
-
-    pub(super) fn share_in(&mut self, pieces: Vec<Split>) {
-        self.shared = true;
-        self.copy = self.copy_shared.clone();
-        self.splits = pieces;
-    }
-
-    /// The pieces of it that several streams can load at the same time.
-    pub(super) fn pieces(&self, source: &dyn Source) -> Result<Vec<Split>, SourceError> {
-        let mut found = Vec::with_capacity(self.splits.len());
-        for split in &self.splits {
-            found.extend(pieces(source, split)?);
-        }
-        Ok(found)
     }
 }

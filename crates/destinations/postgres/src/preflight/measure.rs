@@ -5,7 +5,6 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use inrush_destination::{ExpectedLoad, LoadVolume};
 use inrush_engine::error::Error;
-use inrush_engine::native::plan::PlannedUnit;
 use inrush_engine::native::preflight::decode::{self, EncodeRows, Ways};
 use inrush_engine::native::preflight::flow_found::FlowFound;
 use inrush_engine::native::preflight::sample_batches;

@@ -36,7 +36,7 @@ pub fn of(measured: &MeasuredPlan<'_>) -> Vec<WorkPiece> {
         if number < plan.streams {
             beside.server_s += tried.beside.connect_s;
         }
-        let is_private = !unit.shared;
+        let is_private = !unit.is_shared;
         let is_last = !items[number + 1..]
             .iter()
             .any(|other| (other.flow, other.unit) == (item.flow, item.unit));
@@ -86,7 +86,7 @@ fn flush_s(measured: &MeasuredPlan<'_>, unit: &UnitPlan, tried: &Together, text_
     }
     let table =
         text_bytes * tried.table_bytes as f64 / (tried.work.meter.text_bytes as f64).max(1.0);
-    let bytes = match (measured.plan.server.wal_level.as_str(), unit.shared) {
+    let bytes = match (measured.plan.server.wal_level.as_str(), unit.is_shared) {
         // With minimal WAL the table itself is flushed; otherwise the WAL of its rows, which the trial may not have
         // written.
         ("minimal", _) => table,

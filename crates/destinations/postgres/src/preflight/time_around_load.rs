@@ -20,7 +20,7 @@ pub fn split_s(measured: &MeasuredPlan<'_>) -> f64 {
     let mut seconds = 0.0;
     for (index, flow) in measured.plan.flows.iter().enumerate() {
         let source = &flow.reading.source;
-        let splits = flow.units.iter().filter(|unit| unit.shared);
+        let splits = flow.units.iter().filter(|unit| unit.is_shared);
         let cut = splits
             .flat_map(|unit| &unit.splits)
             .filter(|split| !split.is_whole() && source.needs_locate(split.input.index()));

@@ -10,7 +10,6 @@ use std::time::Instant;
 use inrush_engine::error::Error;
 use inrush_engine::meter::Meter;
 use inrush_engine::native::load::Gauge;
-use inrush_engine::native::plan::PlannedUnit;
 use inrush_engine::native::preflight::flow_found::FlowFound;
 use inrush_engine::native::preflight::sample::Portion;
 use inrush_engine::native::preflight::sample_batches::{
@@ -233,7 +232,7 @@ impl<'a> Sending<'a> {
         trial: &'a Trial,
     ) -> Result<Sending<'a>, LoadError> {
         let mut expected = None;
-        if trial.is_faithful && !trial.unit.shared {
+        if trial.is_faithful && !trial.unit.is_shared {
             expected = ExpectedKeys::guess(&trial.flow, &trial.unit);
         }
         if let Some(expected) = &expected {
@@ -322,7 +321,7 @@ async fn finish(
     beside.measure_s = begun.elapsed().as_secs_f64();
     let begun = Instant::now();
     // The expected keys hold for the sample, or were given up.
-    let is_checked = !trial.unit.shared && trial.unit.splits.len() == 1;
+    let is_checked = !trial.unit.is_shared && trial.unit.splits.len() == 1;
     if !is_checked {
         check_keys(session, &trial.plan, &trial.flow, &trial.unit, &measured).await?;
     }

@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use inrush_engine::native::plan::PlanFacts;
 use inrush_engine::native::plan::lineage::RunLineage;
+use inrush_engine::native::plan::{LoadFlow, PlanFacts};
 
 use crate::plan::unit_steps;
 use crate::plan::{FlowCopy, FlowPlan, Plan, UnitPlan, WireForm};
@@ -97,7 +97,8 @@ impl Trial {
                 WireForm::Binary(_) => CopyForm::Binary,
                 WireForm::Text { .. } => CopyForm::Text,
             };
-            unit.copy = staging::copy_in(&schema, &table, &names, form, false);
+            unit.copy_alone = staging::copy_in(&schema, &table, &names, form, false);
+            unit.copy_shared.clone_from(&unit.copy_alone);
             unit.measure = staging::measure(&schema, &table, None);
             unit.verify = None;
             unit.ready = Vec::new();
@@ -133,7 +134,7 @@ impl Trial {
         {
             return Ok(fast.statement(way).into());
         }
-        Ok(self.unit.copy.as_str().into())
+        Ok(self.unit.copy().into())
     }
 
     /// Begins the transaction and creates the table.
@@ -225,19 +226,21 @@ fn rename(unit: &mut UnitPlan, from_schema: &str, schema: &str, table: &str) {
     unit.create.iter_mut().for_each(swap);
     unit.ready.iter_mut().for_each(swap);
     unit.verify.iter_mut().for_each(swap);
-    swap(&mut unit.copy);
+    swap(&mut unit.copy_alone);
     swap(&mut unit.copy_shared);
     swap(&mut unit.measure);
 }
 
 fn without_units(flow: &FlowPlan) -> FlowPlan {
     FlowPlan {
-        reading: flow.reading.clone(),
+        load: LoadFlow {
+            nothing_new: None,
+            ..flow.load.clone()
+        },
         comparison: Arc::clone(&flow.comparison),
         schema: flow.schema.clone(),
         table: flow.table.clone(),
         facts: flow.facts.clone(),
-        mode: flow.mode,
         publish: flow.publish.clone(),
         replace: None,
         pre_sql: Vec::new(),
@@ -254,9 +257,7 @@ fn without_units(flow: &FlowPlan) -> FlowPlan {
         key: flow.key.clone(),
         units: Vec::new(),
         overlap: None,
-        turn: flow.turn,
         members: Vec::new(),
-        nothing_new: None,
     }
 }
 

@@ -35,7 +35,7 @@ impl Volume {
         let times = text_bytes / f64::max(text, 1.0);
         let units = measured.plan.flows.iter().flat_map(|flow| &flow.units);
         let bytes = |wanted: bool| -> f64 {
-            let own = units.clone().filter(|unit| unit.shared || !wanted);
+            let own = units.clone().filter(|unit| unit.is_shared || !wanted);
             own.map(|unit| unit.bytes_count as f64).sum()
         };
         if measured.plan.server.wal_level == "minimal" {

@@ -1,7 +1,7 @@
 //! The work of the next run (all of it, or the rest of a stopped run), and the flows that are measured for it.
 
 use inrush_engine::error::Error;
-use inrush_engine::native::plan::RunPlan;
+use inrush_engine::native::plan::LoadUnit;
 use inrush_engine::native::preflight::flow_found::{self, FlowFound};
 use inrush_engine::native::run::work_items::{self, Committed, WorkItem};
 use inrush_source::Split;
@@ -18,7 +18,7 @@ pub struct WorkLeft<'a> {
 impl<'a> WorkLeft<'a> {
     /// The part of this plan that is left to load.
     pub fn of(plan: &'a Plan) -> WorkLeft<'a> {
-        let committed = |_, unit: &UnitPlan| match &plan.earlier {
+        let committed = |_, unit: &LoadUnit| match &plan.earlier {
             Earlier::Stopped {
                 kept, unfinished, ..
             } => match unfinished.get(&unit.key) {
@@ -30,7 +30,7 @@ impl<'a> WorkLeft<'a> {
         };
         WorkLeft {
             plan,
-            items: work_items::left(&plan.flows, plan.streams, |flow| plan.turn(flow), committed),
+            items: work_items::left(&plan.flows, plan.streams, committed),
         }
     }
 

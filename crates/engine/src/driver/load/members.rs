@@ -10,7 +10,7 @@ use crate::plan::steps::{AskedMembers, MemberKey, MemberNumbers};
 /// From now on the lookups of these flows get the numbers of members from the destination.
 pub fn serve(flows: &[ContractFlow], open: &dyn OpenRun) {
     let asked = flows.iter().enumerate().flat_map(|(target, flow)| {
-        let members = flow.members.iter().enumerate();
+        let members = flow.asked_members.iter().enumerate();
         members.map(move |(at, members)| (target, at, members))
     });
     for (target, at, asked) in asked {
@@ -28,7 +28,7 @@ pub fn serve(flows: &[ContractFlow], open: &dyn OpenRun) {
 
 /// The lookups of these flows ask again: a transaction with new members was rolled back, or others have added some of them.
 pub fn forget(flows: &[ContractFlow]) {
-    for asked in flows.iter().flat_map(|flow| &flow.members) {
+    for asked in flows.iter().flat_map(|flow| &flow.asked_members) {
         asked.members.forget();
     }
 }

@@ -129,7 +129,7 @@ pub async fn join(
     sent.settle(&mut plan, package, &targets_digest)?;
     for (flow, sent) in plan.flows.iter_mut().zip(&sent.flows) {
         for (unit, sent) in flow.units.iter_mut().zip(&sent.units) {
-            unit.share(sent.is_shared);
+            unit.set_shared(sent.is_shared);
         }
     }
     let open = destination.join(&sent.run, &targets(&plan), &holder())?;

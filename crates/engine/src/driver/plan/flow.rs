@@ -15,6 +15,7 @@ use super::units::UnitPlanner;
 use super::{ContractFlow, bounds, refuse};
 use crate::plan::flow_inputs::FlowAsked;
 use crate::plan::identity::description::{self, Description};
+use crate::plan::load_flow::{LoadFlow, Writes};
 use crate::plan::package_runs::PackageRuns;
 use crate::plan::range_marks;
 use crate::plan::steps::{AskedMembers, AskedSteps};
@@ -216,12 +217,18 @@ impl ContractFlowPlanner<'_> {
             name,
         };
         Ok(ContractFlow {
-            reading,
-            mode: self.flow.mode,
+            load: LoadFlow {
+                reading,
+                mode: self.flow.mode,
+                has_rows: facts.as_ref().map(|facts| facts.has_rows),
+                nothing_new: read.nothing_new,
+                writes: Writes::Staged,
+                saved_table: self.flow.table.clone(),
+                asked_members,
+                turn: 0,
+            },
             target,
             facts,
-            members: asked_members,
-            nothing_new: read.nothing_new,
             units,
             sums,
         })

@@ -54,7 +54,7 @@ fn loaded(asked: &AskedMembers, columns: &[ColumnPlan]) -> Result<Option<String>
 /// Refuses references that are targets of the same run: their rows become visible only with the publish.
 pub fn refuse_targets(flows: &[ContractFlow]) -> Result<(), PlanError> {
     for flow in flows {
-        for (asked, members) in flow.members.iter().zip(&flow.target.members) {
+        for (asked, members) in flow.asked_members.iter().zip(&flow.target.members) {
             let mut others = flows.iter();
             if let Some(other) = others.find(|other| other.target.name == members.table) {
                 return Err(asked.refusal(

@@ -17,33 +17,33 @@ mod units;
 mod unplanned;
 
 use std::collections::BTreeSet;
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use inrush_destination::{
     Abilities, Destination, OwnMemory, RunRecord, RunSteps, StepsRequest, StepsTarget, Streams,
     TargetFacts, TargetName, TargetPlan,
 };
-use inrush_package::{LoadOrder, Mode, Package, RunSettings};
+use inrush_package::{LoadOrder, Package, RunSettings};
 use inrush_rows::ids::RunId;
 use inrush_source::Split;
 
 use self::flow::ContractFlowPlanner;
-pub use self::units::RangeUnit;
 use crate::ledger::Account;
 use crate::lineage::{self, RunLineage};
 use crate::plan::UnitAccounts;
 use crate::plan::abilities::require_of_run;
 use crate::plan::earlier::EarlierWork;
+use crate::plan::load_flow::LoadFlow;
+use crate::plan::load_unit::LoadUnit;
 use crate::plan::long_units::share_among;
 use crate::plan::memory::LoadMemory;
 use crate::plan::outputs;
 use crate::plan::package_runs::PackageRuns;
-use crate::plan::since::{self, NothingNew};
-use crate::plan::steps::AskedMembers;
+use crate::plan::since;
 use crate::plan::{MemoryBound, PlanError, PlanOptions, PlannedFlow, Reading, UnitPlace, identity};
 use crate::report::ServerReport;
-use crate::run::plan::{PlanFacts, RunPlan};
+use crate::run::plan::{LedgerRecords, PlanFacts, RunPlan};
 use crate::verify::ColumnSums;
 
 /// Bytes that are kept of each split from the plan to the report (its account, its time), in addition to its path.
@@ -80,20 +80,14 @@ impl Deref for ContractPlan {
 /// One flow, planned.
 #[derive(Clone, Debug)]
 pub struct ContractFlow {
-    /// The reading of its files.
-    pub reading: Reading,
-    /// The effect of the flow's mode on the target.
-    pub mode: Mode,
+    /// The part that does not depend on the destination.
+    pub load: LoadFlow,
     /// The target after the run.
     pub target: TargetPlan,
     /// The target before the run, if it exists.
     pub facts: Option<TargetFacts>,
-    /// The members that its lookups add, in the order of the target's.
-    pub members: Vec<AskedMembers>,
-    /// Why it has nothing to load, for a flow with `since`.
-    pub nothing_new: Option<NothingNew>,
     /// The load units.
-    pub units: Vec<RangeUnit>,
+    pub units: Vec<LoadUnit>,
     /// The sums that are compared with the destination's; none if its rows are only counted.
     pub sums: Option<Arc<ColumnSums>>,
 }
@@ -123,6 +117,27 @@ pub enum ContractEarlier {
     },
 }
 
+/// Most callers need the part that does not depend on the destination.
+impl Deref for ContractFlow {
+    type Target = LoadFlow;
+
+    fn deref(&self) -> &LoadFlow {
+        &self.load
+    }
+}
+
+impl DerefMut for ContractFlow {
+    fn deref_mut(&mut self) -> &mut LoadFlow {
+        &mut self.load
+    }
+}
+
+impl DerefMut for ContractPlan {
+    fn deref_mut(&mut self) -> &mut PlanFacts {
+        &mut self.facts
+    }
+}
+
 impl ContractFlow {
     /// The splits of all units.
     pub fn splits(&self) -> impl Iterator<Item = &Split> {
@@ -131,46 +146,21 @@ impl ContractFlow {
 }
 
 impl PlannedFlow for ContractFlow {
-    type Unit = RangeUnit;
-
-    fn reading(&self) -> &Reading {
-        &self.reading
+    fn units(&self) -> impl ExactSizeIterator<Item = &LoadUnit> {
+        self.units.iter()
     }
 
-    fn units(&self) -> &[RangeUnit] {
-        &self.units
+    fn unit(&self, at: usize) -> &LoadUnit {
+        &self.units[at]
     }
 
-    fn units_mut(&mut self) -> (&Reading, &mut [RangeUnit]) {
-        (&self.reading, &mut self.units)
-    }
-
-    fn mode(&self) -> Mode {
-        self.mode
-    }
-
-    fn nothing_new(&self) -> Option<&NothingNew> {
-        self.nothing_new.as_ref()
-    }
-
-    fn has_rows(&self) -> Option<bool> {
-        self.facts.as_ref().map(|facts| facts.has_rows)
+    fn units_mut(&mut self) -> (&Reading, impl ExactSizeIterator<Item = &mut LoadUnit>) {
+        (&self.load.reading, self.units.iter_mut())
     }
 }
 
 impl RunPlan for ContractPlan {
     type Flow = ContractFlow;
-
-    fn facts(&self) -> &PlanFacts {
-        &self.facts
-    }
-
-    fn server(&self) -> ServerReport {
-        ServerReport {
-            version: self.destination.clone(),
-            settings: Vec::new(),
-        }
-    }
 
     fn flows(&self) -> &[ContractFlow] {
         &self.flows
@@ -178,23 +168,6 @@ impl RunPlan for ContractPlan {
 
     fn flows_mut(&mut self) -> &mut [ContractFlow] {
         &mut self.flows
-    }
-
-    fn add_note(&mut self, note: String) {
-        self.facts.notes.push(note);
-    }
-
-    fn turn(&self, flow: usize) -> usize {
-        match self.settings.order {
-            LoadOrder::Package => flow,
-            LoadOrder::LargestFirst => 0,
-        }
-    }
-
-    /// The destination writes the name of a table in its own way.
-    fn saved_tables(&self, package: &Package) -> Vec<String> {
-        let flows = package.flows.iter();
-        flows.map(|flow| flow.table.clone()).collect()
     }
 }
 
@@ -238,7 +211,13 @@ pub async fn build(
             runs: &runs,
             name,
         };
-        flows.extend(options.or_note(planner.plan(&mut notes))?);
+        let Some(mut planned) = options.or_note(planner.plan(&mut notes))? else {
+            continue;
+        };
+        if package.run.order == LoadOrder::Package {
+            planned.turn = flows.len();
+        }
+        flows.push(planned);
     }
     members::refuse_targets(&flows)?;
     let wanted = match abilities.streams {
@@ -301,6 +280,12 @@ pub async fn build(
             left_out,
             notes,
             loaded_notes,
+            server_report: ServerReport {
+                version: destination.describe(),
+                settings: Vec::new(),
+            },
+            ledger_records: LedgerRecords::Transactions,
+            reloads_units_alone: false,
         },
         abilities,
         flows,
@@ -310,7 +295,7 @@ pub async fn build(
     };
     plan.steps = steps_of(destination, &plan)?;
     plan.facts.notes.extend(plan.steps.notes.iter().cloned());
-    let readings = plan.flows.iter_mut().map(|flow| &mut flow.reading);
+    let readings = plan.flows.iter_mut().map(|flow| &mut flow.load.reading);
     outputs::settle(package, readings.collect())?;
     plan.facts.lineage = lineage::of_plan(&plan, package);
     plan.facts.plan_hash = identity::digest(plan.outline().iter().map(String::as_str));

@@ -9,8 +9,9 @@ use inrush_rows::plural::counted;
 use inrush_rows::quantity::bytes;
 use inrush_rows::told;
 
-use super::{ContractEarlier, ContractFlow, ContractPlan, RangeUnit};
+use super::{ContractEarlier, ContractFlow, ContractPlan};
 use crate::plan::Reading;
+use crate::plan::load_unit::LoadUnit;
 use crate::plan::plan_text::{
     TARGET_LOADED, fmt_memory, fmt_notes, fmt_order, fmt_package, fmt_reading, fmt_type_changes,
     inputs_words, kept_words, reject_limit, size_words, split_words,
@@ -281,7 +282,7 @@ fn fmt_flow(f: &mut fmt::Formatter<'_>, flow: &ContractFlow, is_loaded: bool) ->
     Ok(())
 }
 
-fn fmt_unit(f: &mut fmt::Formatter<'_>, unit: &RangeUnit) -> fmt::Result {
+fn fmt_unit(f: &mut fmt::Formatter<'_>, unit: &LoadUnit) -> fmt::Result {
     let number = unit.number;
     let size = size_words(unit.stored_bytes(), unit.has_pipe());
     let into = into_words(unit);
@@ -325,7 +326,7 @@ fn bounds_words(bounds: &[String]) -> String {
 }
 
 /// The partition that a unit becomes, in words.
-fn into_words(unit: &RangeUnit) -> String {
+fn into_words(unit: &LoadUnit) -> String {
     match &unit.publishes_into {
         PublishesInto::Target => String::new(),
         PublishesInto::Partition(name) => format!(" into partition {name:?}"),

@@ -11,9 +11,10 @@ use super::scratch::Scratch;
 use super::{batches, predict, together};
 use crate::driver::OpenDestination;
 use crate::driver::load::prepare;
-use crate::driver::plan::{ContractEarlier, ContractPlan, RangeUnit};
+use crate::driver::plan::{ContractEarlier, ContractPlan};
 use crate::error::Error;
 use crate::pipeline::RunOptions;
+use crate::plan::load_unit::LoadUnit;
 use crate::preflight::client::Client;
 use crate::preflight::decode::Ways;
 use crate::preflight::flow_found::{self, FlowFound};
@@ -153,7 +154,7 @@ impl MeasuredDestination for ContractPreflight<'_> {
 impl ContractPreflight<'_> {
     /// The units of the flow with this index that are left to load. For a unit that several streams fill, the part that is
     /// left is not known.
-    pub fn left(&self, flow: usize) -> impl Iterator<Item = &RangeUnit> {
+    pub fn left(&self, flow: usize) -> impl Iterator<Item = &LoadUnit> {
         let kept = match &self.plan.earlier {
             ContractEarlier::Stopped { kept, .. } => kept.of_flow(flow),
             _ => &[],

@@ -53,7 +53,7 @@ pub fn preflight(
     let Some(plan) = planned else {
         return Ok(());
     };
-    for asked in plan.flows.iter().flat_map(|flow| &flow.members) {
+    for asked in plan.flows.iter().flat_map(|flow| &flow.asked_members) {
         asked.members.rehearse();
     }
     report.destination.clone_from(&plan.destination);

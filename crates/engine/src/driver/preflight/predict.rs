@@ -1,8 +1,9 @@
 //! Predicts the duration of the run from the measurements.
 
 use super::measure::ContractPreflight;
-use crate::driver::plan::{ContractEarlier, RangeUnit};
+use crate::driver::plan::ContractEarlier;
 use crate::pipeline::work_items;
+use crate::plan::load_unit::LoadUnit;
 use crate::plan::source_paces::source_paces;
 use crate::preflight::flow_found::FlowFound;
 use crate::preflight::model::{self, Beside, SharedSeconds, WorkPiece};
@@ -40,7 +41,7 @@ pub fn predict(
     let speeds = predict::speeds(&with_speed, plan.streams);
     let schedule = model::schedule(&pieces, &speeds, plan.streams);
     let left = (0..plan.flows.len()).flat_map(|flow| preflight.left(flow));
-    let stored_bytes: u64 = left.map(RangeUnit::stored_bytes).sum();
+    let stored_bytes: u64 = left.map(LoadUnit::stored_bytes).sum();
     let paced = pieces
         .iter()
         .map(|piece| piece.text_bytes * with_speed[piece.flow].paced_of_text);

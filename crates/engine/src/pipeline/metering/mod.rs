@@ -53,7 +53,7 @@ pub fn named_counts<'a, F: PlannedFlow>(
     flows: &[F],
     counts: &'a [FlowCount],
 ) -> Vec<(String, &'a FlowCount)> {
-    let names = flows.iter().map(|flow| flow.reading().name.clone());
+    let names = flows.iter().map(|flow| flow.reading.name.clone());
     names.zip(counts).collect()
 }
 

@@ -21,7 +21,7 @@ pub fn samplers<F: PlannedFlow>(flows: &[F]) -> Vec<Arc<dyn SessionSampler>> {
     let mut found: Vec<Arc<dyn SessionSampler>> = Vec::new();
     for sampler in flows
         .iter()
-        .filter_map(|flow| flow.reading().source.sampler())
+        .filter_map(|flow| flow.reading.source.sampler())
     {
         if !found.iter().any(|known| known.server() == sampler.server()) {
             found.push(sampler);
