@@ -4,7 +4,7 @@ pub use crate::plan::contents::ContentChecks;
 pub use crate::plan::key_start::KeyStart;
 pub use crate::plan::load_flow::{LoadFlow, Writes};
 pub use crate::plan::load_unit::{LoadUnit, Portions};
-pub use crate::plan::long_units::{share_among, work_bytes};
+pub use crate::plan::long_units::share_among;
 pub use crate::plan::memory::{LoadMemory, MemoryBound};
 pub use crate::plan::options::{PlanOptions, PlanRefusal};
 pub use crate::plan::pieces::wanted_bytes;
@@ -85,7 +85,7 @@ pub mod range_marks {
 
 /// Rows that are new since a mark.
 pub mod since {
-    pub use crate::plan::since::{NothingNew, sentences_if_all};
+    pub use crate::plan::since::sentences_if_all;
 }
 
 /// The steps that rows pass before they are loaded.
