@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::gauge::Gauge;
 use crate::pipeline::kept_rejects::KeptRejects;
 use crate::pipeline::reject_files::of_key;
-use crate::plan::{PlannedFlow, UnitPlace, identity};
+use crate::plan::{UnitPlace, identity};
 use crate::report::RejectFile;
 
 /// The ending of the name of a file with rejects of the publish.

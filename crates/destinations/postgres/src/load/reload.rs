@@ -14,7 +14,7 @@ use crate::Session;
 use crate::ledger::UnitRow;
 use crate::plan::additions::Additions;
 use crate::plan::switch_steps::lock_timeout;
-use crate::plan::{FlowPlan, UnitPlan};
+use crate::plan::FlowPlan;
 use crate::quote::qualified;
 use crate::switch::SwitchError;
 use crate::transaction::Transaction;
