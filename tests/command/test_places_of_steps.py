@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, USAGE, Inrush
-from harness.packages import flow, literal, package, step
+from harness.packages import flow, literal, output, package, step
 
 COLUMNS = ["id bigint", "word text"]
 FILE = {"files": "names.csv", "columns": ["no bigint", "name text"]}
@@ -114,6 +114,18 @@ FAULTS = {
         "INTEGR",
         USAGE,
         ("there is no type `INTEGR`", "did you mean `INTEGER`?"),
+    ),
+    "open bracket": Fault(
+        {"derive": {"number": "id * (id + 1"}},
+        "(",
+        USAGE,
+        ("the `(` is not closed", "add `)`"),
+    ),
+    "open quote": Fault(
+        {"where": "word = 'a"}, "'", USAGE, ("the text that begins here is not closed", "add `'`")
+    ),
+    "bracket that closes nothing": Fault(
+        {"check": "id + 1) > 0"}, ")", USAGE, ("the `)` closes nothing", "remove it")
     ),
     "decimal": Fault(
         {"derive": {"number": "CAST(id AS DECIMAL(5,2))"}},
@@ -278,6 +290,40 @@ def test_a_condition_that_is_true_for_no_row_is_a_note(inrush: Inrush) -> None:
     path = inrush.write("package.toml", package("t.duckdb", rows))
     said = "step 1: `id > 1` is true for none of its 1,234 rows, so all are filtered"
     inrush("run", path).expect(CLEAN, said, "inrush peek")
+
+
+def test_a_condition_that_is_not_true_for_the_only_row_is_a_note(inrush: Inrush) -> None:
+    inrush.write("rows.csv", "id\n1\n")
+    rows = flow("loaded", "rows.csv", columns=["id integer"]) + step(where="id > 1")
+    path = inrush.write("package.toml", package("t.duckdb", rows))
+    said = "step 1: `id > 1` is not true for its only row, so it is filtered: look at the"
+    inrush("run", path).expect(CLEAN, said)
+
+
+def test_a_row_that_no_output_takes_names_the_place_of_the_conditions(inrush: Inrush) -> None:
+    inrush.write("rows.csv", "id\n1\n2\n3\n")
+    rows = flow(None, "rows.csv", columns=["id integer"], rejects={"rows_max": 1})
+    rows += output("one", when="id = 1") + output("two", when="id = 2")
+    text = package("t.duckdb", rows)
+    path = inrush.write("package.toml", text)
+    (reject,) = inrush("run", path).expect(LOADED_WITH_REJECTS).rejects()
+    lines = text.splitlines()
+    line = next(at for at, line in enumerate(lines) if "id = 1" in line)
+    column = lines[line].index('"id = 1"')
+    place = f"package.toml:{line + 1}:{column + 1}"
+    assert "no `when` is true for it (the first one is in " in reject["reason"]
+    assert f"{place}); correct the row" in reject["reason"]
+
+
+def test_columns_that_mean_the_same_name_are_shown_in_the_package(inrush: Inrush) -> None:
+    inrush.write("rows.csv", "id,ID\n1,2\n")
+    columns = ["id bigint", '"ID" bigint']
+    text = package("t.duckdb", flow("loaded", "rows.csv", columns=columns))
+    outcome = inrush("check", inrush.write("package.toml", text))
+    outcome.expect(USAGE, "the files have the column `ID` twice, in two spellings")
+    (place,) = re.findall(r"package\.toml:(\d+):(\d+)", outcome.said)
+    line, column = map(int, place)
+    assert text.splitlines()[line - 1][column - 1 :] == literal(columns)
 
 
 def test_names_of_columns_are_compared_without_case(inrush: Inrush) -> None:

@@ -37,6 +37,14 @@ pub enum StepErrorKind {
         /// DuckDB's message.
         message: String,
     },
+    /// A bracket, a quote or a comment is not closed, or a bracket closes nothing.
+    #[error("the expression cannot be read: {what}")]
+    Unclosed {
+        /// The part that is open, in words.
+        what: String,
+        /// How to fix it.
+        hint: String,
+    },
     /// It has clauses of a query: FROM, WHERE, ORDER BY, several results.
     #[error("this is more than one expression")]
     NotOneExpression,
@@ -272,7 +280,7 @@ impl StepErrorKind {
                 in_expression: false,
                 ..
             } => "spell it exactly as one of them".to_owned(),
-            StepErrorKind::Types { hint, .. } => hint.clone(),
+            StepErrorKind::Types { hint, .. } | StepErrorKind::Unclosed { hint, .. } => hint.clone(),
             StepErrorKind::KeyTypes { reference_type, .. } => format!(
                 "derive the key in an earlier step, as in CAST(a AS {reference_type}), and name that column"
             ),

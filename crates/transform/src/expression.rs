@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::error::StepErrorKind;
 use crate::functions;
+use crate::unclosed;
 
 /// The text before the expression in the statement that DuckDB reads.
 const PREFIX: &str = "SELECT ";
@@ -58,7 +59,10 @@ impl Expression {
             let message = "it has a NUL byte".to_owned();
             return Err((Some(at..at + 1), StepErrorKind::Syntax { message }));
         }
-        let statements = serialized(link, text, text.len())?;
+        let statements = serialized(link, text, text.len()).map_err(|fault| match &fault.1 {
+            StepErrorKind::Syntax { .. } => unclosed::fault(text).unwrap_or(fault),
+            _ => fault,
+        })?;
         let part = single_part(&statements).ok_or((None, StepErrorKind::NotOneExpression))?;
         if let Some(name) = part["alias"].as_str().filter(|name| !name.is_empty()) {
             let name = name.to_owned();

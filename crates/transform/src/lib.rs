@@ -36,4 +36,5 @@ pub mod stages;
 mod statement;
 mod travel;
 pub mod types;
+mod unclosed;
 pub mod unpivot;

@@ -69,6 +69,8 @@ pub struct OutputSpec {
     pub each: bool,
     /// True if rows that no output takes are rejected; otherwise they are filtered.
     pub rejects: bool,
+    /// The place in the package of the first condition, for people.
+    pub place: String,
 }
 
 /// A derived column.

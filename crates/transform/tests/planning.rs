@@ -127,6 +127,18 @@ fn what_cannot_be_used_is_said_with_its_place_and_its_fix() {
         ),
         ("id +", "the expression cannot be read: syntax error"),
         (
+            "(id + 1",
+            "the expression cannot be read: the `(` is not closed\n  (id + 1\n  ^\nhint: add `)`",
+        ),
+        (
+            "id + 1) > 2",
+            "the expression cannot be read: the `)` closes nothing\n  id + 1) > 2\n        ^\n",
+        ),
+        (
+            "word = 'a",
+            "the expression cannot be read: the text that begins here is not closed\n  word = 'a\n         ^\nhint: add `'`",
+        ),
+        (
             "id > 0 Id",
             "`Id` at the end is no part of the expression: SQL takes it as a name for the result\n  id > 0 Id\n         ^^\n",
         ),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use inrush_package::{ColumnDetail, ColumnNull, FieldChoice, Format, quoted_where_needed};
+use inrush_package::{ColumnDetail, ColumnNull, FieldChoice, Format, Place, quoted_where_needed};
 use inrush_rows::column::{Column, ColumnType, SpecialType};
 use inrush_rows::column_policy::{
     BooleanWords, ColumnPolicies, FieldDefault, NumberForm, ValueSource,
@@ -12,12 +12,14 @@ use inrush_rows::column_policy::{
 use super::error::PlanError;
 use super::fields::{self, Assigned, Assignment, FieldOrigin};
 use super::name_index::NameIndex;
-use super::steps::AskedSteps;
+use super::steps::{AskedSteps, faults};
 
 /// The facts of a flow's columns that are known before the catalog is read.
 pub struct KnownColumns<'a> {
     /// The flow's name.
     pub flow: &'a str,
+    /// The place in the package that names the columns, or the inputs that name them; `None` if it is not known.
+    pub place: Option<Place>,
     /// The target as SQL names it.
     pub target: &'a str,
     /// Columns that the package lists.
@@ -126,7 +128,7 @@ impl KnownColumns<'_> {
             let is_same = !seen.insert(&detail.name);
             let is_folded = folds_names && !folded.insert(detail.name.to_lowercase());
             if is_same || is_folded {
-                return Err(self.mismatch(
+                return Err(self.mismatch_in_package(
                     format!(
                         "{} the column `{}` twice{}",
                         self.origin.who_have(),
@@ -150,6 +152,14 @@ impl KnownColumns<'_> {
             flow: self.flow.to_owned(),
             what,
             hint: hint.to_owned(),
+        }
+    }
+
+    /// An error of the names of this flow's columns, with their place in the package.
+    fn mismatch_in_package(&self, what: String, hint: &str) -> PlanError {
+        match &self.place {
+            Some(place) => faults::at(place.clone(), format!("flow `{}`: {what}", self.flow), hint),
+            None => self.mismatch(what, hint),
         }
     }
 

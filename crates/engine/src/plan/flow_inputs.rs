@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 use inrush_convert::Converter;
-use inrush_package::{ColumnDetail, Flow, Format, Package};
+use inrush_package::{ColumnDetail, Flow, Format, Package, Place};
 use inrush_rows::cancel::Stop;
 use inrush_rows::column::Column;
 use inrush_rows::native_type::NativeType;
@@ -97,6 +97,25 @@ pub struct FlowAsked<'a> {
     pub is_reference: bool,
 }
 
+impl FlowAsked<'_> {
+    /// The place in the package of the setting that names the flow's columns, or of the inputs that name them. `None` if it is
+    /// not in a file; the reference of a lookup is no flow of the package.
+    fn place_of_columns(&self) -> Option<Place> {
+        let setting = match (&self.flow.source, self.flow.columns.is_empty()) {
+            _ if self.is_reference => return None,
+            (_, false) => "columns",
+            (Some(_), true) => "source",
+            (None, true) => "files",
+        };
+        let flow = self.package.index_of(self.flow);
+        let place = self
+            .package
+            .origin
+            .place(&format!("flow[{flow}].{setting}"));
+        place.line.is_some().then_some(place)
+    }
+}
+
 /// The examined inputs of a flow.
 pub struct FlowInputs {
     /// Their format.
@@ -175,14 +194,14 @@ impl FlowInputs {
     /// The facts about the flow's columns that are known before the destination resolves their types.
     pub fn known<'a>(
         &'a self,
-        flow: &'a Flow,
-        name: &'a str,
+        asked: &FlowAsked<'a>,
         target: &'a str,
         target_columns: Option<&'a TargetColumns>,
         steps: Option<&'a AskedSteps<'a>>,
     ) -> KnownColumns<'a> {
         KnownColumns {
-            flow: name,
+            flow: asked.name,
+            place: asked.place_of_columns(),
             target,
             details: &self.details,
             header: self.header.as_deref(),
@@ -192,7 +211,7 @@ impl FlowInputs {
                 .typed()
                 .map_or_else(FieldOrigin::default, |typed| typed.origin),
             first_field_count: self.first_field_count,
-            format: &flow.format,
+            format: &asked.flow.format,
             target_columns,
             key: None,
             steps,

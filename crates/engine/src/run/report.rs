@@ -125,12 +125,18 @@ fn step_notes(table: &TableReport) -> Vec<String> {
         }
         if step.filtered > 0 && step.filtered == step.rows_in {
             let rows = counted(step.filtered, "row");
-            let found = match step.step.as_str() {
-                "output" => format!("the output `{what}` takes none of its {rows}"),
-                _ => format!("`{what}` is true for none of its {rows}"),
+            let found = match (step.step.as_str(), step.filtered) {
+                ("output", 1) => {
+                    format!("the output `{what}` does not take its only row, so it is filtered")
+                }
+                ("output", _) => {
+                    format!("the output `{what}` takes none of its {rows}, so all are filtered")
+                }
+                (_, 1) => format!("`{what}` is not true for its only row, so it is filtered"),
+                _ => format!("`{what}` is true for none of its {rows}, so all are filtered"),
             };
             notes.push(format!(
-                "{of_step}: {found}, so all are filtered: look at the condition, and at the rows with `inrush peek`"
+                "{of_step}: {found}: look at the condition, and at the rows with `inrush peek`"
             ));
         }
     }

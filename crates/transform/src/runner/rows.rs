@@ -195,10 +195,12 @@ pub fn give(shown: &Shown<'_>, outputs: &OutputSpec, takers: &Int64Array, rows: 
         }
         rows.drop(row);
         if *takers == 0 && outputs.rejects {
-            let reason = "no output takes the row: no `when` is true for it; correct the row, or add an output without `when`, or \
-                          `else = \"filter\"`";
-            rows.faults
-                .push(shown.fault(row, FaultKind::Check, reason.to_owned()));
+            let reason = format!(
+                "no output takes the row: no `when` is true for it (the first one is in {}); correct the row, or add an output \
+                 without `when`, or `else = \"filter\"`",
+                outputs.place
+            );
+            rows.faults.push(shown.fault(row, FaultKind::Check, reason));
         } else {
             filtered += 1;
         }

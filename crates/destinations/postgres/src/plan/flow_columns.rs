@@ -104,13 +104,7 @@ impl FlowColumns {
             key: key_name
                 .as_deref()
                 .filter(|_| !target.is_routed() || facts.is_none()),
-            ..files.known(
-                flow,
-                name,
-                &target.sql,
-                target_columns.as_ref(),
-                steps.as_ref(),
-            )
+            ..files.known(&asked, &target.sql, target_columns.as_ref(), steps.as_ref())
         };
         let mut resolved =
             columns::resolve(request.session, &known, facts, &files.natives()).await?;

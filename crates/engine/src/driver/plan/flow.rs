@@ -113,13 +113,7 @@ impl ContractFlowPlanner<'_> {
             ));
         }
         let target_columns = target_columns.as_ref();
-        let known = read.known(
-            self.flow,
-            &name,
-            &self.name.sql,
-            target_columns,
-            steps.as_ref(),
-        );
+        let known = read.known(&asked, &self.name.sql, target_columns, steps.as_ref());
         read.refuse_native(&name)?;
         let mut resolved = columns::resolve(self.destination, &known, facts.as_ref())?;
         notes.extend(known.note_of_unpivoted());

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use inrush_package::{
-    CheckElse, DISTINCT_BYTES_MAX, Flow, OutputElse, Package, Place, Step, Unpivot,
+    CheckElse, DISTINCT_BYTES_MAX, Flow, Output, OutputElse, Package, Place, Step, Unpivot,
 };
 use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::suggest::{listed, suggestion};
@@ -71,7 +71,7 @@ impl<'a> AskedSteps<'a> {
             what: error.what,
             hint: error.hint,
         })?;
-        let output = output_spec(flow);
+        let output = output_spec(package, flow);
         let mut expressions: Vec<StepSpec> = flow.steps.iter().filter_map(spec).collect();
         expressions.extend(output.clone());
         let steps =
@@ -316,15 +316,19 @@ fn spec(step: &Step) -> Option<StepSpec> {
 }
 
 /// The output that a flow loads, and the other outputs of its source; `None` if it has no outputs.
-fn output_spec(flow: &Flow) -> Option<StepSpec> {
+fn output_spec(package: &Package, flow: &Flow) -> Option<StepSpec> {
     let kept = (flow.output_number? as usize).checked_sub(1)?;
     let conditions = flow.outputs.iter().map(|output| output.when.clone());
+    let has_condition = |output: &Output| output.when.is_some();
+    let first = flow.outputs.iter().position(has_condition).unwrap_or(0);
+    let first = format!("flow[{}].output[{first}].when", package.index_of(flow));
     Some(StepSpec::Output(OutputSpec {
         conditions: conditions.collect(),
         kept,
         target: flow.table.clone(),
         each: flow.each,
         rejects: flow.otherwise.unwrap_or_default() == OutputElse::Reject,
+        place: package.origin.place(&first).to_string(),
     }))
 }
 

@@ -8,7 +8,7 @@
 mod asked;
 mod bound;
 mod distinct;
-mod faults;
+pub(crate) mod faults;
 mod fit;
 mod members;
 mod print;

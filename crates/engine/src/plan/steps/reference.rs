@@ -224,7 +224,7 @@ impl ReadReference<'_> {
         };
         let mut notes = Vec::new();
         let mut inputs = self.options.sources.look(&asked, &mut notes)?;
-        let known = inputs.known(&flow, &flow_name, name, None, None);
+        let known = inputs.known(&asked, name, None, None);
         let matches = known.matches(false)?;
         let names = matches.columns.iter();
         let names: Vec<&str> = names.map(|found| found.detail.name.as_str()).collect();
