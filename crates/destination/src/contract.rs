@@ -19,7 +19,7 @@
 //!     begin_streams          right before the streams: begins what they share
 //!     roll_back              what they share is rolled back after a failure
 //!     open_stream -> UnitStream   one for each of the engine's threads
-//!       begin(Quick | Careful), (begin_split, write*, end_split)*, commit | abort | give_up
+//!       begin(Quick | Careful), take_steps?, (begin_split, write*, end_split)*, commit | abort | give_up
 //!         record                 after some splits and the last one, if the ledger keeps their records
 //!       finish                 a unit that several streams have filled is complete
 //!     staged_rows            the destination's own count
@@ -65,6 +65,7 @@ use inrush_rows::ids::UnitKey;
 use crate::abilities::{Abilities, Ability};
 use crate::error::{Error, Result};
 use crate::expected_load::ExpectedLoad;
+use crate::given_steps::GivenSteps;
 use crate::layout::{Filling, Layout, PublishesInto, SplitFacts};
 use crate::ledger_records::{NewRun, RunRecord, UnitRecord};
 use crate::loading::{LoadWatch, StreamSetup};
@@ -120,6 +121,17 @@ pub trait Destination: RunLedger {
     /// Nothing is changed.
     fn check_members(&self, _members: &MembersPlan) -> Result<()> {
         Err(Ability::AddMembers.refused())
+    }
+
+    /// True if it can evaluate the steps of a flow itself, with the library that the engine has for them.
+    fn evaluates_steps(&self) -> bool {
+        false
+    }
+
+    /// Why it cannot evaluate these steps, as the end of a sentence after `because`. `None` if it can; then its streams take them
+    /// ([`UnitStream::take_steps`]). Only asked if it [evaluates steps](Destination::evaluates_steps). Nothing is changed.
+    fn refuses_steps(&self, _steps: &GivenSteps) -> Result<Option<String>> {
+        Ok(None)
     }
 
     /// The steps of a planned run, for `inrush check`. The run performs exactly these steps, in this order, as long as no row is
@@ -339,6 +351,23 @@ pub trait UnitStream {
 
     /// Begins a unit, or a part of one.
     fn begin(&mut self, unit: &UnitPart<'_>, method: LoadMethod) -> Result<()>;
+
+    /// From now on the batches of the open unit, which was begun with [`LoadMethod::Quick`], are rows before these steps. Their
+    /// columns are those of the steps, and [`write`](UnitStream::write) refuses none of them: a row that cannot be given to
+    /// the steps fails with [`Error::StepsFailed`](crate::Error::StepsFailed), as a row that a step might reject does. Only called
+    /// if the destination [takes the steps](Destination::refuses_steps).
+    fn take_steps(&mut self, _steps: &GivenSteps) -> Result<()> {
+        Err(Error::Unsuitable {
+            what: "the destination does not evaluate steps".to_owned(),
+            hint: "load without steps".to_owned(),
+        })
+    }
+
+    /// All rows of a split, or of a range of it, are written: waits until they have passed the [steps](UnitStream::take_steps).
+    /// Returns the number of rows that were added to staging since the last call.
+    fn end_steps(&mut self) -> Result<u64> {
+        Ok(0)
+    }
 
     /// Begins the rows of a split. `name` is that of its input, for errors.
     fn begin_split(&mut self, _name: &str) -> Result<()> {

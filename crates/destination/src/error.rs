@@ -97,6 +97,14 @@ pub enum Error {
         /// How to fix it, if that is known.
         hint: Option<String>,
     },
+    /// The statement with the steps of a flow in it failed: a step may reject one of the rows. None of them are loaded.
+    #[error("{doing}: {message}")]
+    StepsFailed {
+        /// The step that failed.
+        doing: String,
+        /// The destination's own message.
+        message: String,
+    },
     /// A file or folder of the destination cannot be read or written.
     #[error("{doing} {path}: {source}")]
     File {
@@ -176,7 +184,10 @@ impl Error {
             | Error::Unverified { hint, .. } => Some(hint),
             Error::Refused { hint, .. } | Error::RowsRefused { hint, .. } => hint.as_deref(),
             Error::File { source, .. } => fix_of_file(source.kind()),
-            Error::Count { .. } | Error::Differs { .. } | Error::Interrupted => None,
+            Error::StepsFailed { .. }
+            | Error::Count { .. }
+            | Error::Differs { .. }
+            | Error::Interrupted => None,
         }
     }
 }

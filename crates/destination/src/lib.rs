@@ -16,6 +16,7 @@ mod difference;
 pub mod error;
 pub mod expected_load;
 pub mod given_numbers;
+pub mod given_steps;
 pub mod json_text;
 pub mod layout;
 pub mod ledger_records;
@@ -46,6 +47,7 @@ pub use contract::{
 pub use difference::Difference;
 pub use error::{Error, Result};
 pub use expected_load::{ExpectedLoad, LoadVolume};
+pub use given_steps::{GivenColumn, GivenSteps};
 pub use layout::{Filling, Layout, LayoutError, PublishesInto, SplitFacts, UnitLayout};
 pub use ledger_records::{
     LoadedInput, NewRun, PastRun, RunRecord, RunState, UnitRecord, UnitTotal,

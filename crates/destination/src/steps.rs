@@ -8,6 +8,7 @@ use std::fmt;
 
 use inrush_rows::ids::{RunId, RunKey};
 
+use crate::given_steps::GivenSteps;
 use crate::target::{TargetFacts, TargetPlan};
 
 /// Stands for the number of the run in a plan.
@@ -33,6 +34,8 @@ pub struct StepsTarget<'a> {
     pub plan: &'a TargetPlan,
     /// The target as it is now, if it exists.
     pub facts: Option<&'a TargetFacts>,
+    /// The steps of its flow that the destination evaluates.
+    pub steps: Option<&'a GivenSteps>,
 }
 
 /// The steps of a run in which no row is refused and nothing is loaded again. Reads are left out unless they lock, or

@@ -24,6 +24,8 @@ pub enum Retry {
     Never,
     /// The destination refused a row: load carefully, so that such rows are found and rejected.
     WithoutRows,
+    /// The steps of the flow failed in the destination: load with our own steps, which know the rows that they reject.
+    WithOwnSteps,
     /// Another transaction was in the way: load again while no other transaction runs.
     Alone,
 }

@@ -45,6 +45,19 @@ const SETTINGS: [(&str, &str); 8] = [
     ("disabled_optimizers", "'common_subexpressions'"),
 ];
 
+/// The statements that give a session of another database the settings on which results of expressions depend.
+pub(crate) fn session_settings() -> Vec<String> {
+    let of_results = SETTINGS
+        .iter()
+        .filter(|(name, _)| !OF_THE_RUNNER.contains(name));
+    of_results
+        .map(|(name, value)| format!("SET SESSION {name} = {value}"))
+        .collect()
+}
+
+/// The settings that only the runner's statements need.
+const OF_THE_RUNNER: [&str; 2] = ["arrow_output_version", "disabled_optimizers"];
+
 /// An open instance, from which each stream takes a connection.
 pub struct Evaluator {
     instance: Arc<Instance>,

@@ -21,6 +21,7 @@ pub mod evaluator;
 pub mod expression;
 pub mod fold;
 pub mod functions;
+pub mod in_destination;
 mod isolate;
 pub mod key;
 pub mod lookup;

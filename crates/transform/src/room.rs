@@ -118,6 +118,17 @@ pub fn use_checks(link: &Link) -> AdbcResult<()> {
     Ok(())
 }
 
+/// The first function of the [macros](MACROS) whose name is in an expression, as a function or in any other word.
+pub(crate) fn replaced_in(sql: &str) -> Option<&'static str> {
+    let sql = sql.to_lowercase();
+    let names = MACROS
+        .iter()
+        .filter_map(|definition| definition.split('(').next());
+    // The operators are other names of the functions.
+    let mut names = names.map(|name| name.trim_matches('"')).chain(["->"]);
+    names.find(|name| sql.contains(name))
+}
+
 /// The value of a derived column, as a part of a statement, with its bytes counted.
 pub(crate) fn counted(value: &str, column_type: &ColumnType) -> String {
     match column_type.arrow() {

@@ -287,6 +287,14 @@ impl Staged {
         }
     }
 
+    /// The steps, if all of them are expressions.
+    pub(crate) fn expressions(&self) -> Option<&Planned> {
+        match &self.stages[..] {
+            [Stage::Expressions(planned)] => Some(planned),
+            _ => None,
+        }
+    }
+
     /// Bytes of the references and of the numbers of members that are added to them, and the most bytes of the keys of distinct
     /// rows.
     pub fn kept_bytes(&self) -> u64 {

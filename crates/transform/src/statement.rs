@@ -58,6 +58,71 @@ pub fn null_of(planned: &Planned, from: &str, expression: usize) -> String {
     format!("SELECT CASE WHEN false THEN {sql} END FROM ({rows})")
 }
 
+/// The loaded columns of the rows that all steps keep, for a destination that evaluates the steps while it adds the rows. The
+/// statement fails as a whole for each row that the runner would reject, or that it judges by more than the value itself: `odd`
+/// has these conditions, and `missing` those of rows that the steps keep.
+pub fn kept(
+    planned: &Planned,
+    from: &str,
+    loaded: &[&str],
+    odd: &[String],
+    missing: &[String],
+) -> String {
+    let mut builder = Builder {
+        is_counted: false,
+        ..Builder::new(from)
+    };
+    builder.nest(planned, false);
+    let conditions = |which: fn(&StepAction) -> bool| {
+        let mut next = 0;
+        let mut names = Vec::new();
+        for step in &planned.steps {
+            match &step.action {
+                StepAction::Derive(columns) => next += columns.len(),
+                action => {
+                    if which(action) {
+                        names.push(format!("{RESERVED}value_{next}"));
+                    }
+                    next += 1;
+                }
+            }
+        }
+        names
+    };
+    let is_check = |action: &StepAction| matches!(action, StepAction::Check { .. });
+    let is_where = |action: &StepAction| matches!(action, StepAction::Where { .. });
+    let failed = conditions(is_check).into_iter();
+    let failed = failed.map(|name| format!("{name} IS FALSE"));
+    let bad: Vec<String> = failed.chain(odd.iter().cloned()).collect();
+    let left_out = conditions(is_where).into_iter();
+    let left_out: Vec<String> = left_out.map(|name| format!("{name} IS NOT TRUE")).collect();
+    // The function is called for each row, so DuckDB keeps the condition behind all expressions, which fail first.
+    const FAILS: &str = "THEN CAST(error('a row does not pass the steps') AS BOOLEAN)";
+    let mut cases = [
+        (bad, FAILS),
+        (left_out, "THEN false"),
+        (missing.to_vec(), FAILS),
+    ];
+    if cases
+        .iter()
+        .all(|(conditions, then)| conditions.is_empty() || *then != FAILS)
+    {
+        cases[0].0.push("random() < 0".to_owned());
+    }
+    let cases: Vec<String> = cases
+        .iter()
+        .filter(|(conditions, _)| !conditions.is_empty())
+        .map(|(conditions, then)| format!(" WHEN {} {then}", conditions.join(" OR ")))
+        .collect();
+    let names: Vec<String> = loaded.iter().map(|name| identifier(name)).collect();
+    let names = names.join(", ");
+    format!(
+        "SELECT {names} FROM ({}) WHERE CASE{} ELSE true END",
+        builder.sql,
+        cases.concat()
+    )
+}
+
 /// An expression, the column that it derives, and the statement of the rows with the columns that it may name.
 fn alone<'a>(
     planned: &'a Planned,
@@ -109,10 +174,10 @@ struct Part<'a> {
 
 impl Part<'_> {
     /// Its value as a part of a statement, with the bytes of its texts counted.
-    fn counted(&self, value: &str) -> String {
+    fn counted(&self, value: &str, is_counted: bool) -> String {
         match self.column {
-            Some(column) => room::counted(value, &column.column_type),
-            None => value.to_owned(),
+            Some(column) if is_counted => room::counted(value, &column.column_type),
+            _ => value.to_owned(),
         }
     }
 }
@@ -126,6 +191,8 @@ struct Builder {
     results: Vec<String>,
     /// The number of the next expression.
     next: usize,
+    /// The bytes of texts are counted.
+    is_counted: bool,
 }
 
 impl Builder {
@@ -135,10 +202,21 @@ impl Builder {
             alive: Vec::new(),
             results: Vec::new(),
             next: 0,
+            is_counted: true,
         }
     }
 
     fn all(mut self, planned: &Planned, is_careful: bool) -> String {
+        self.nest(planned, is_careful);
+        match self.results.is_empty() {
+            // A statement has at least one result.
+            true => format!("SELECT NULL FROM ({})", self.sql),
+            false => format!("SELECT {} FROM ({})", self.results.join(", "), self.sql),
+        }
+    }
+
+    /// Nests a SELECT for each step.
+    fn nest(&mut self, planned: &Planned, is_careful: bool) {
         for step in &planned.steps {
             let of_condition = |sql| {
                 vec![Part {
@@ -173,11 +251,6 @@ impl Builder {
                 _ => {}
             }
         }
-        match self.results.is_empty() {
-            // A statement has at least one result.
-            true => format!("SELECT NULL FROM ({})", self.sql),
-            false => format!("SELECT {} FROM ({})", self.results.join(", "), self.sql),
-        }
     }
 
     /// Adds the expressions of a step, and returns the names of their values.
@@ -190,9 +263,10 @@ impl Builder {
         let first = self.next;
         self.next += parts.len();
         if !is_careful {
-            let made = parts
-                .iter()
-                .map(|part| format!("{} AS {}", part.counted(&gated(part.sql)), part.name));
+            let made = parts.iter().map(|part| {
+                let value = part.counted(&gated(part.sql), self.is_counted);
+                format!("{value} AS {}", part.name)
+            });
             self.add(made.collect());
         } else {
             let tried = |at: usize| format!("{RESERVED}tried_{}", first + at);
@@ -210,7 +284,7 @@ impl Builder {
                     false => format!("({alive}) AND {own} IS NULL"),
                 };
                 // TRY allows no function that is called for each row.
-                let value = part.counted(&format!("list_extract({own}, 1)"));
+                let value = part.counted(&format!("list_extract({own}, 1)"), self.is_counted);
                 taken.push(format!("{value} AS {}", part.name));
                 taken.push(format!("{is_failed} AS {}", failed(at)));
             }

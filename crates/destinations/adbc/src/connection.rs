@@ -46,6 +46,15 @@ pub trait AdbcConnection: Send {
     /// Prepares adding rows to a table. The connection does nothing else until the taker has returned.
     fn ingest(&mut self, into: &IngestName, rows: QueueReader) -> AdbcResult<Taker>;
 
+    /// Like [`ingest`](AdbcConnection::ingest), by the statement that `insert` makes of the name of the rows. Only a database that
+    /// evaluates steps has it.
+    fn ingest_by(&mut self, _: &dyn Fn(&str) -> String, _rows: QueueReader) -> AdbcResult<Taker> {
+        Err(AdbcError::with_message_and_status(
+            "rows are added without a query",
+            Status::NotImplemented,
+        ))
+    }
+
     /// Begins a transaction.
     fn begin(&mut self) -> AdbcResult<()>;
 

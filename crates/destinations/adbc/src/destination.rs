@@ -8,10 +8,10 @@ use adbc_driver_manager::ManagedDriver;
 use inrush_adbcclient::secrets::Secrets;
 use inrush_adbcclient::{driver_library, duckdb_file};
 use inrush_destination::{
-    Abilities, Ability, Address, ColumnForm, Destination, Error, MembersPlan, NewRun, OpenRun,
-    OwnMemory, PastRun, PublishStep, PublishedTogether, ResolvedType, Result, RunLedger, RunRecord,
-    RunState, RunSteps, StepsRequest, TargetFacts, TargetName, TargetPlan, UndoRequest, UndoneRun,
-    UnitRecord,
+    Abilities, Ability, Address, ColumnForm, Destination, Error, GivenSteps, MembersPlan, NewRun,
+    OpenRun, OwnMemory, PastRun, PublishStep, PublishedTogether, ResolvedType, Result, RunLedger,
+    RunRecord, RunState, RunSteps, StepsRequest, TargetFacts, TargetName, TargetPlan, UndoRequest,
+    UndoneRun, UnitRecord,
 };
 use inrush_rows::ids::RunKey;
 
@@ -19,6 +19,7 @@ use crate::adbc_connection;
 use crate::catalog;
 use crate::connection::AdbcDatabase;
 use crate::duckdb;
+use crate::given;
 use crate::interrupt::Interrupt;
 use crate::ledger::{AdbcLedger, StoredRun};
 use crate::lock;
@@ -401,6 +402,14 @@ impl Destination for AdbcDestination {
 
     fn abilities(&self) -> &Abilities {
         &self.abilities
+    }
+
+    fn evaluates_steps(&self) -> bool {
+        given::evaluates(&self.shared)
+    }
+
+    fn refuses_steps(&self, steps: &GivenSteps) -> Result<Option<String>> {
+        given::refusal(&self.shared, &mut self.control(), steps)
     }
 
     fn target_name(&self, schema: Option<&str>, name: &str) -> Result<TargetName> {

@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use inrush_destination::{Error, Result};
 
-use crate::connection::IngestName;
+use crate::connection::{IngestName, Taker};
 use crate::interrupt::Interrupt;
 use crate::queue::{Abandoned, BatchQueue, QueueReader};
 use crate::session::AdbcSession;
@@ -29,9 +29,29 @@ impl Ingest {
         into: &IngestName,
         schema: &SchemaRef,
     ) -> Result<Ingest> {
+        let (queue, reader) = Ingest::queue(interrupt, schema);
+        Ingest::start(queue, session.ingest(into, reader)?)
+    }
+
+    /// Begins an ingest by the statement that `insert` makes of the name of the rows.
+    pub fn begin_by(
+        session: &mut AdbcSession,
+        interrupt: &Interrupt,
+        insert: &dyn Fn(&str) -> String,
+        schema: &SchemaRef,
+    ) -> Result<Ingest> {
+        let (queue, reader) = Ingest::queue(interrupt, schema);
+        Ingest::start(queue, session.ingest_by(insert, reader)?)
+    }
+
+    fn queue(interrupt: &Interrupt, schema: &SchemaRef) -> (Arc<BatchQueue>, QueueReader) {
         let queue = Arc::new(BatchQueue::default());
         interrupt.watch_queue(&queue);
-        let taker = session.ingest(into, QueueReader::new(queue.clone(), schema.clone()))?;
+        let reader = QueueReader::new(queue.clone(), schema.clone());
+        (queue, reader)
+    }
+
+    fn start(queue: Arc<BatchQueue>, taker: Taker) -> Result<Ingest> {
         let worker = std::thread::Builder::new()
             .name("inrush-ingest".to_owned())
             .spawn(taker)

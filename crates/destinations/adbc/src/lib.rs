@@ -20,6 +20,7 @@ mod connection;
 mod constraints;
 mod destination;
 mod duckdb;
+mod given;
 mod ingest;
 mod interrupt;
 mod ledger;

@@ -107,6 +107,16 @@ impl AdbcSession {
         taker.map_err(|error| self.refused("cannot begin to send rows", &error))
     }
 
+    /// Prepares adding rows by a statement with a query over them.
+    pub fn ingest_by(
+        &mut self,
+        insert: &dyn Fn(&str) -> String,
+        rows: QueueReader,
+    ) -> Result<Taker> {
+        let taker = self.connection.ingest_by(insert, rows);
+        taker.map_err(|error| self.refused("cannot begin to send rows", &error))
+    }
+
     /// Begins a transaction.
     pub fn begin(&mut self) -> Result<()> {
         debug_assert!(!self.in_transaction, "transactions are not nested");

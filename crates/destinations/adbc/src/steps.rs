@@ -6,10 +6,12 @@
 
 use inrush_destination::steps::RUN;
 use inrush_destination::{
-    ReplacedRows, Result, RunSteps, StatementEnd, Step, StepsRequest, TargetPlan, WriteMode,
+    GivenSteps, ReplacedRows, Result, RunSteps, StatementEnd, Step, StepsRequest, TargetPlan,
+    WriteMode,
 };
 use inrush_rows::ids::RunKey;
 
+use crate::given;
 use crate::ledger::AdbcLedger;
 use crate::lock;
 use crate::members::MemberTable;
@@ -286,7 +288,8 @@ pub fn of_run(
             .collect(),
         units: stagings
             .iter()
-            .map(|staging| planned.of_unit(staging))
+            .zip(&request.targets)
+            .map(|(staging, target)| planned.of_unit(staging, target.steps))
             .collect(),
         publish: switch(quirks)
             .chain(after_switch(quirks).iter().copied())
@@ -418,7 +421,7 @@ impl PlannedSteps<'_> {
         }
     }
 
-    fn of_unit(&self, staging: &Staging) -> Vec<Step> {
+    fn of_unit(&self, staging: &Staging, given: Option<&GivenSteps>) -> Vec<Step> {
         let ledger = self.ledger();
         let step = |step| match step {
             UnitStep::Begin => vec![Step::statement("BEGIN")],
@@ -435,8 +438,21 @@ impl PlannedSteps<'_> {
             UnitStep::Commit => vec![Step::statement("COMMIT")],
         };
         let adds_members = !self.members.is_empty();
-        let rows = Step::other(format!("send the rows to {}", staging.name.table));
-        let begin = unit_begin(adds_members).flat_map(step).chain([rows]);
+        let rows = match given {
+            None => vec![Step::other(format!(
+                "send the rows to {}",
+                staging.name.table
+            ))],
+            Some(given) => {
+                const NEW: &str = "it is the session's first";
+                let insert = given::insert_statement(staging, given, "<rows>");
+                let session = given.session.iter();
+                let session = session.map(|sql| Step::statement(sql.clone()).only_if(NEW));
+                let insert = Step::sketch(insert).repeated("for each split");
+                session.chain([insert]).collect()
+            }
+        };
+        let begin = unit_begin(adds_members).flat_map(step).chain(rows);
         begin
             .chain(unit_end(self.shared.quirks, adds_members).flat_map(step))
             .collect()

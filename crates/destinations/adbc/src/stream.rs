@@ -8,11 +8,13 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use inrush_destination::given_numbers::KeptNumbers;
 use inrush_destination::{
-    Adapted, Error, LoadMethod, RefusedRow, Result, UnitPart, UnitRecord, UnitStream, Written,
+    Adapted, Error, GivenSteps, LoadMethod, RefusedRow, Result, UnitPart, UnitRecord, UnitStream,
+    Written,
 };
 
 use crate::adapt::Adapter;
 use crate::careful::Trial;
+use crate::given;
 use crate::ingest::Ingest;
 use crate::run::AdbcRun;
 use crate::session::AdbcSession;
@@ -27,6 +29,8 @@ pub struct Stream<'a> {
     session: AdbcSession,
     /// The members that the open transaction has written to their references.
     kept: KeptNumbers,
+    /// The settings of the session that steps need.
+    set: Vec<String>,
 }
 
 /// A unit that is being written.
@@ -41,6 +45,8 @@ struct OpenUnit {
     before: u64,
     /// Finds the rows that the target would refuse, in a careful load.
     trial: Option<Trial>,
+    /// Steps that are a part of the ingest. The rows of each ingest are counted before the next one begins.
+    steps: Option<GivenSteps>,
 }
 
 impl<'a> Stream<'a> {
@@ -51,6 +57,7 @@ impl<'a> Stream<'a> {
             unit: None,
             session,
             kept: KeptNumbers::new(),
+            set: Vec::new(),
         }
     }
 
@@ -64,16 +71,39 @@ impl<'a> Stream<'a> {
         if batch.num_rows() == 0 {
             return Ok(());
         }
-        unit.sent += batch.num_rows() as u64;
+        // With steps, the rows that are kept are counted at the end of the ingest.
+        if unit.steps.is_none() {
+            unit.sent += batch.num_rows() as u64;
+        }
         let ingest = match &mut unit.ingest {
             Some(ingest) => ingest,
             none => {
-                let name = &self.run.stagings[unit.target].name;
+                let staging = &self.run.stagings[unit.target];
                 let (interrupt, schema) = (&self.run.interrupt, unit.adapter.schema());
-                none.insert(Ingest::begin(&mut self.session, interrupt, name, schema)?)
+                let session = &mut self.session;
+                let begun = match &unit.steps {
+                    None => Ingest::begin(session, interrupt, &staging.name, schema)?,
+                    Some(steps) => {
+                        let insert = |rows: &str| given::insert_statement(staging, steps, rows);
+                        Ingest::begin_by(session, interrupt, &insert, schema)?
+                    }
+                };
+                none.insert(begun)
             }
         };
         ingest.push(&self.session, batch)
+    }
+
+    /// Sends rows before the steps of the unit.
+    fn send_to_steps(&mut self, adapted: Adapted) -> Result<Written> {
+        if let Some(misfit) = adapted.misfits.first() {
+            return Err(Error::StepsFailed {
+                doing: "cannot send a row to the steps".to_owned(),
+                message: format!("a value {}", misfit.reason),
+            });
+        }
+        self.send(adapted.batch).map_err(given::failed)?;
+        Ok(Written::default())
     }
 
     /// Sends the rows that the target accepts, and returns the indices of the others.
@@ -189,14 +219,51 @@ impl UnitStream for Stream<'_> {
             counted: is_counted.then_some(0),
             before,
             trial,
+            steps: None,
         });
         Ok(())
+    }
+
+    fn take_steps(&mut self, steps: &GivenSteps) -> Result<()> {
+        let shared = &self.run.shared;
+        let unit = self.unit.as_mut().expect("a unit was begun");
+        unit.adapter = given::adapter(shared.quirks, shared.product, steps)
+            .expect("the plan asked whether the columns can be sent");
+        unit.steps = Some(steps.clone());
+        if self.set != steps.session {
+            for statement in &steps.session {
+                let doing = "cannot set a session up for the steps";
+                self.session.run(doing, statement).map_err(given::failed)?;
+            }
+            self.set.clone_from(&steps.session);
+        }
+        Ok(())
+    }
+
+    fn end_steps(&mut self) -> Result<u64> {
+        let unit = self.unit.as_mut().expect("a unit was begun");
+        let before = unit.counted.unwrap_or(0);
+        let Some(ingest) = unit.ingest.take() else {
+            return Ok(0);
+        };
+        let added = ingest.finish(&self.session).map_err(given::failed)?;
+        let added = added.ok_or_else(|| Error::Unverified {
+            what: "DuckDB does not say how many rows it has added".to_owned(),
+            hint: "use the version of DuckDB that Inrush is installed with: pip install -U inrush"
+                .to_owned(),
+        })?;
+        unit.counted = Some(before + added);
+        unit.sent += added;
+        Ok(added)
     }
 
     fn write(&mut self, batch: &RecordBatch, _: u64) -> Result<Written> {
         let unit = self.unit.as_ref().expect("a unit was begun");
         let adapted = unit.adapter.adapt(batch);
         let adapted = adapted.map_err(|error| unconverted(self.run.shared.product, &error))?;
+        if unit.steps.is_some() {
+            return self.send_to_steps(adapted);
+        }
         let Adapted {
             batch: fits,
             misfits,

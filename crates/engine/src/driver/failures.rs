@@ -19,6 +19,7 @@ impl From<inrush_destination::Error> for DriverError {
         };
         let retry = match &error {
             inrush_destination::Error::RowsRefused { .. } => Retry::WithoutRows,
+            inrush_destination::Error::StepsFailed { .. } => Retry::WithOwnSteps,
             inrush_destination::Error::Blocked { .. } => Retry::Alone,
             _ => Retry::Never,
         };

@@ -88,16 +88,44 @@ impl<'a, 's, R: DriverRun> Loader<'a, 's, R> {
     /// Loads a private unit: quickly, then carefully if the destination refuses a row.
     async fn private_unit(&self, result: &mut StreamResult) -> Result<(), Error> {
         let (_, unit) = self.run.unit(self.item.unit_place());
-        let work = || Work::Splits(&unit.splits);
-        let tried = self.transaction(work(), Part::Whole, None, LoadMethod::Quick, result);
+        let mut work = RepeatableWork::Splits(&unit.splits);
+        let tried = self.quickly(&mut work, Part::Whole, None, result);
         let error = match tried.await {
             Ok(_) => return Ok(()),
             Err(error) => self.refusal(error)?,
         };
         self.events().refused(error.to_string());
-        self.transaction(work(), Part::Whole, None, LoadMethod::Careful, result)
+        let work = Work::Splits(&unit.splits);
+        self.transaction(work, Part::Whole, None, LoadMethod::Careful, None, result)
             .await?;
         Ok(())
+    }
+
+    /// Loads quickly: with steps that the destination evaluates if the plan gives them to it. If these fail for a row, the
+    /// same rows, and all later ones of the flow, pass our own steps, which know what becomes of each row.
+    async fn quickly(
+        &self,
+        work: &mut RepeatableWork<'_>,
+        part: Part,
+        sharing: Option<&Sharing>,
+        result: &mut StreamResult,
+    ) -> Result<TransactionEnd, Error> {
+        const QUICK: LoadMethod = LoadMethod::Quick;
+        let (flow, _) = self.run.unit(self.item.unit_place());
+        let takes_own = &self.run.own_steps[self.item.flow];
+        let given = flow.reading.given_steps();
+        if let Some(given) = given.filter(|_| !takes_own.load(Ordering::Acquire)) {
+            let tried = self.transaction(work.work(), part, sharing, QUICK, Some(given), result);
+            match tried.await {
+                Err(error) if self.retry(&error) == Retry::WithOwnSteps => {
+                    takes_own.store(true, Ordering::Release);
+                    self.events().steps_failed(error.to_string());
+                }
+                ended => return ended,
+            }
+        }
+        self.transaction(work.work(), part, sharing, QUICK, None, result)
+            .await
     }
 
     /// The splits of a shared unit that are this stream's piece of work.
@@ -166,8 +194,7 @@ impl<'a, 's, R: DriverRun> Loader<'a, 's, R> {
         if self.commits_each_split() {
             return self.straight(work, part, result).await;
         }
-        self.transaction(work.work(), part, Some(sharing), LoadMethod::Quick, result)
-            .await
+        self.quickly(work, part, Some(sharing), result).await
     }
 
     /// Loads a whole shared unit again, carefully, once no other stream loads a part of it.
@@ -208,7 +235,7 @@ impl<'a, 's, R: DriverRun> Loader<'a, 's, R> {
         run.rejects[self.item.flow].take_back(committed);
         self.events().aborted(committed_bytes);
         let work = Work::Splits(&splits);
-        self.transaction(work, Part::Whole, None, LoadMethod::Careful, result)
+        self.transaction(work, Part::Whole, None, LoadMethod::Careful, None, result)
             .await?;
         if let Some(sharing) = run.sharing.get(&place) {
             sharing.all_done();

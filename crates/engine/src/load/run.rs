@@ -1,6 +1,7 @@
 //! The data that the streams of a run share, for any destination.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 
 use inrush_convert::RunStamp;
 use inrush_rows::cancel::Stop;
@@ -41,6 +42,8 @@ pub struct LoadRun<'a, F> {
     pub batch_rows: usize,
     /// Bytes of text that a stream takes from a feed for one transaction.
     pub fed_bytes: u64,
+    /// For each flow: its steps failed in the destination, and the rest of its rows pass our own.
+    pub own_steps: Vec<AtomicBool>,
     /// The lock of transactions that write directly to targets.
     pub straight_lock: StraightLock,
 }

@@ -104,7 +104,7 @@ impl<R: DriverRun> Loader<'_, '_, R> {
                 true => LoadMethod::Careful,
                 false => LoadMethod::Quick,
             };
-            let tried = self.transaction(work.work(), part, None, method, result);
+            let tried = self.transaction(work.work(), part, None, method, None, result);
             let error = match tried.await {
                 Ok(ended) => return Ok(ended),
                 Err(error) => error,

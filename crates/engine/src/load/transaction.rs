@@ -16,10 +16,12 @@ use crate::pipeline::kept_rejects::KeptRejects;
 use crate::pipeline::piece_events::EndedPiece;
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::row_loop::RowLoop;
+use crate::pipeline::row_maker::RowMaker;
 use crate::pipeline::sharing::Sharing;
 use crate::pipeline::split_evidence::SplitEvidence;
 use crate::pipeline::step_tally::StepTally;
 use crate::pipeline::work::Work;
+use crate::plan::steps::GivenPlan;
 use crate::report::RejectFile;
 use crate::run::prepared::DriverRun;
 
@@ -32,13 +34,14 @@ pub enum TransactionEnd {
 }
 
 impl<R: DriverRun> Loader<'_, '_, R> {
-    /// Loads and commits.
+    /// Loads and commits. `given` are the steps that the destination evaluates; otherwise they are evaluated here.
     pub(super) async fn transaction(
         &self,
         work: Work<'_>,
         part: Part,
         sharing: Option<&Sharing>,
         method: LoadMethod,
+        given: Option<&GivenPlan>,
         result: &mut StreamResult,
     ) -> Result<TransactionEnd, Error> {
         let Loader {
@@ -46,7 +49,7 @@ impl<R: DriverRun> Loader<'_, '_, R> {
         } = *self;
         let (flow, unit) = run.unit(item.unit_place());
         let before = target.gauge.meter();
-        let mut rows = self.row_loop(part, sharing)?;
+        let mut rows = self.row_loop(part, sharing, given)?;
         let mut transaction = UnitTransaction::new(target, item.unit_place(), part, method);
         let performed = transaction.perform(&mut rows, work);
         let outcome = match sharing {
@@ -91,7 +94,7 @@ impl<R: DriverRun> Loader<'_, '_, R> {
                         // The rejects that led to the error are the ones to show.
                         result.rejects.extend(ended.rejects.told());
                     }
-                    Retry::WithoutRows | Retry::Alone => {
+                    Retry::WithoutRows | Retry::WithOwnSteps | Retry::Alone => {
                         ended.rejects.take_back()?;
                         // Its locks are held until the rollback, and no other transaction may load these rows
                         // meanwhile.
@@ -109,6 +112,7 @@ impl<R: DriverRun> Loader<'_, '_, R> {
         &'b self,
         part: Part,
         sharing: Option<&'b Sharing>,
+        given: Option<&'b GivenPlan>,
     ) -> Result<RowLoop<'b>, Error> {
         let Loader {
             run, target, item, ..
@@ -126,7 +130,11 @@ impl<R: DriverRun> Loader<'_, '_, R> {
         Ok(RowLoop {
             event_sink,
             flow: reading,
-            make_maker: Box::new(|| unit.row_maker(reading, run.stamp)),
+            make_maker: match given {
+                None => Box::new(|| unit.row_maker(reading, run.stamp)),
+                Some(_) => Box::new(|| RowMaker::before_steps(reading, run.stamp)),
+            },
+            given,
             flow_count: &run.flow_counts[item.flow],
             gauge: target.gauge,
             stop: run.stop,

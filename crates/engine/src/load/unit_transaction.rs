@@ -78,6 +78,9 @@ impl<'t, 'a, R: DriverRun> UnitTransaction<'t, 'a, R> {
         };
         self.is_open = true;
         target.stream.borrow_mut().begin(&part, method)?;
+        if let Some(given) = rows.given {
+            target.stream.borrow_mut().take_steps(&given.steps)?;
+        }
         // A stream that was rolled back may have another session.
         target.note_session();
         drop(waiting);

@@ -94,6 +94,17 @@ impl PieceEvents<'_> {
         });
     }
 
+    /// Reports that the destination could not pass its rows through the steps.
+    pub fn steps_failed(&self, reason: String) {
+        self.event_sink.notice(&Event::Note {
+            text: format!(
+                "flow {}, unit {}: the steps in the destination's statement fail for a row ({reason}); this unit and the later \
+                 ones pass the steps before they are sent, and the row is rejected if a step rejects it",
+                self.reading.name, self.unit_number
+            ),
+        });
+    }
+
     /// Reports that its progress so far, in bytes of its files as stored, does not count.
     pub fn aborted(&self, stored_bytes: u64) {
         self.event_sink.notice(&Event::UnitAborted {

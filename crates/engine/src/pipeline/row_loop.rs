@@ -34,6 +34,7 @@ use crate::fault::{self, Fault, FaultPoint};
 use crate::gauge::Gauge;
 use crate::ledger::Account;
 use crate::plan::Reading;
+use crate::plan::steps::GivenPlan;
 
 /// The row loop of one piece of work.
 pub struct RowLoop<'a> {
@@ -43,6 +44,8 @@ pub struct RowLoop<'a> {
     pub flow: &'a Reading,
     /// Makes the maker of rows from the records of a file.
     pub make_maker: Box<dyn Fn() -> Result<RowMaker, Error> + 'a>,
+    /// The steps that the destination evaluates.
+    pub given: Option<&'a GivenPlan>,
     /// Counts the rows and bytes of the flow, over all streams.
     pub flow_count: &'a FlowCount,
     /// The gauge of the stream.
@@ -124,6 +127,13 @@ impl RowLoop<'_> {
                 .note_read(records.len() as u64, chunk.size_bytes());
             source.recycle(chunk);
             fault::reach(self.fault, FaultPoint::InCopy);
+        }
+        if let Some(given) = self.given {
+            let kept = writer.end_steps()?;
+            let tally = given.tally(account.rows_loaded, kept)?;
+            account.rows_filtered += account.rows_loaded - kept;
+            account.rows_loaded = kept;
+            self.steps.add(&tally);
         }
         self.close(account, source.meter(), file)
     }

@@ -101,6 +101,15 @@ impl RowMaker {
         })
     }
 
+    /// The maker of the rows before the steps, for a destination that evaluates these itself.
+    pub fn before_steps(reading: &Reading, stamp: RunStamp) -> Result<RowMaker, Error> {
+        Ok(RowMaker {
+            flow: reading.name.clone(),
+            first: reading.converter(stamp)?,
+            after: None,
+        })
+    }
+
     /// Changes the converter that makes the columns of the target: its key bounds, for example.
     pub fn with_target(mut self, change: impl FnOnce(Converter) -> Converter) -> RowMaker {
         match self.after {

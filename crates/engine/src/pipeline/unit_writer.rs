@@ -63,6 +63,12 @@ impl UnitWriter<'_> {
         Ok(self.stream.appended(rows)?)
     }
 
+    /// Waits until the rows that were written have passed the steps in the destination. Returns those that they kept.
+    pub fn end_steps(&mut self) -> Result<u64, Error> {
+        let _sending = self.gauge.enter(Phase::SendWait);
+        Ok(self.stream.end_steps()?)
+    }
+
     /// Called when all rows of the split are written.
     pub fn end_split(&mut self) -> Result<(), Error> {
         Ok(self.stream.end_split()?)

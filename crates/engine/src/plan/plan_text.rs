@@ -95,6 +95,9 @@ pub fn fmt_reading(f: &mut fmt::Formatter<'_>, reading: &Reading) -> fmt::Result
         for line in steps::lines(steps) {
             told!(f, "  {line}")?;
         }
+        if let Some(line) = steps.given.words() {
+            told!(f, "  {line}")?;
+        }
     }
     Ok(())
 }

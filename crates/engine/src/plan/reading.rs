@@ -10,7 +10,7 @@ use inrush_source::{InputKind, Source};
 use inrush_transform::stages::StagedStep;
 
 use super::expect::ExpectPlan;
-use super::steps::StepPlan;
+use super::steps::{Given, GivenPlan, StepPlan};
 use crate::error::Error;
 use crate::pipeline::row_maker::RowMaker;
 use crate::verify::VerifyPlan;
@@ -51,6 +51,14 @@ impl Reading {
     pub fn has_step(&self, is_it: impl Fn(&StagedStep) -> bool) -> bool {
         let steps = self.steps.iter();
         steps.flat_map(|steps| &steps.planned.steps).any(is_it)
+    }
+
+    /// The steps that the destination evaluates.
+    pub fn given_steps(&self) -> Option<&GivenPlan> {
+        match &self.steps.as_ref()?.given {
+            Given::ToDestination(given) => Some(given),
+            Given::Unasked | Given::Refused(_) => None,
+        }
     }
 
     /// The kind of its inputs.

@@ -91,6 +91,12 @@ impl<'a, R: DriverRun> RunContext<'a, R> {
             chunk_bytes: facts.settings.chunk_bytes as usize,
             batch_rows: facts.batch_rows,
             fed_bytes: facts.fed_bytes,
+            own_steps: run
+                .plan
+                .flows()
+                .iter()
+                .map(|_| std::sync::atomic::AtomicBool::default())
+                .collect(),
             straight_lock: StraightLock::default(),
         }
     }

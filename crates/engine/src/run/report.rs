@@ -65,6 +65,14 @@ pub fn of_run<R: DriverRun>(
     for note in tables.iter().flat_map(member_notes).collect::<Vec<_>>() {
         gathering.note(note);
     }
+    for flow in run.plan.flows() {
+        if flow.reading.given_steps().is_some() {
+            gathering.note(format!(
+                "flow {}: its steps are a part of the destination's statement, and their time is in that of the destination",
+                flow.reading.name
+            ));
+        }
+    }
     for note in tables.iter().flat_map(step_notes).collect::<Vec<_>>() {
         gathering.note(note);
     }

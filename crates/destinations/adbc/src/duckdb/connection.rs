@@ -7,6 +7,8 @@ use adbc_core::error::Result as AdbcResult;
 use inrush_adbcclient::duckdb::connection::Link;
 use inrush_adbcclient::duckdb::table_function::Source;
 
+use arrow_array::RecordBatchReader;
+
 use crate::connection::{AdbcConnection, IngestName, Taker};
 use crate::queue::QueueReader;
 use crate::sql;
@@ -24,19 +26,25 @@ impl AdbcConnection for DuckDbConnection {
     }
 
     fn ingest(&mut self, into: &IngestName, rows: QueueReader) -> AdbcResult<Taker> {
-        let source = Source::new(&self.0, Box::new(rows))?;
         let schema = into.schema.iter();
         let table: Vec<String> = schema
             .chain([&into.table])
             .map(|name| sql::identifier(name))
             .collect();
-        let columns = sql::names(source.names());
+        let columns = rows.schema();
+        let columns = columns.fields().iter().map(|field| field.name().as_str());
+        let into = format!("INSERT INTO {} ({})", table.join("."), sql::names(columns));
+        self.ingest_by(&|rows| format!("{into} SELECT * FROM {rows}"), rows)
+    }
+
+    fn ingest_by(
+        &mut self,
+        insert: &dyn Fn(&str) -> String,
+        rows: QueueReader,
+    ) -> AdbcResult<Taker> {
+        let source = Source::new(&self.0, Box::new(rows))?;
         let from = self.0.lend(source);
-        let insert = format!(
-            "INSERT INTO {} ({columns}) SELECT * FROM {}",
-            table.join("."),
-            from.call()
-        );
+        let insert = insert(&from.call());
         let link = self.0.clone();
         Ok(Box::new(move || {
             let counted = link.query(&insert).map(|mut answer| answer.rows_changed());

@@ -18,7 +18,7 @@ use crate::plan::identity::description::{self, Description};
 use crate::plan::load_flow::{LoadFlow, Writes};
 use crate::plan::package_runs::PackageRuns;
 use crate::plan::range_marks;
-use crate::plan::steps::{AskedMembers, AskedSteps};
+use crate::plan::steps::{AskedMembers, AskedSteps, Given};
 use crate::plan::{PlanError, PlanOptions, Reading, abilities, expect};
 use crate::verify::{ColumnSums, DriverSums, VerifyPlan};
 
@@ -195,6 +195,9 @@ impl ContractFlowPlanner<'_> {
             shape: &shape,
         };
         let units = units.plan()?;
+        let steps = steps
+            .map(|steps| Given::ask(self.destination, steps, &resolved.columns, level, &*source));
+        let steps = steps.transpose()?;
         let reading = Reading {
             target: self.name.sql.clone(),
             source,

@@ -313,6 +313,7 @@ fn steps_of(destination: &dyn Destination, plan: &ContractPlan) -> Result<RunSte
     let targets = flows.map(|flow| StepsTarget {
         plan: &flow.target,
         facts: flow.facts.as_ref(),
+        steps: flow.reading.given_steps().map(|given| &given.steps),
     });
     Ok(destination.steps(&StepsRequest {
         run_key: &plan.run_key,

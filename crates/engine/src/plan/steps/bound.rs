@@ -11,7 +11,7 @@ use inrush_transform::evaluator::Evaluator;
 use inrush_transform::stages::{Staged, StagedStep};
 use serde_json::{Value, json};
 
-use super::{DerivedTarget, OutputPart, StepPlan, distinct, faults, fit};
+use super::{DerivedTarget, Given, OutputPart, StepPlan, distinct, faults, fit};
 use crate::plan::error::PlanError;
 use crate::plan::fields::FieldOrigin;
 use crate::plan::flow_inputs::{TypedField, TypedInputs};
@@ -136,6 +136,7 @@ impl BoundSteps {
             after,
             description,
             output,
+            given: Given::Unasked,
         })
     }
 }

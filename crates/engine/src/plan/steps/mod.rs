@@ -10,6 +10,7 @@ mod bound;
 mod distinct;
 pub(crate) mod faults;
 mod fit;
+mod given;
 mod members;
 mod print;
 mod reference;
@@ -25,6 +26,7 @@ use inrush_transform::stages::{Staged, StagedStep};
 
 pub use asked::{AskedSteps, DerivedTarget};
 pub use bound::BoundSteps;
+pub use given::{Given, GivenPlan};
 pub use inrush_transform::lookup::{MemberKey, MemberNumbers, Members};
 pub use members::AskedMembers;
 pub use print::lines;
@@ -46,6 +48,8 @@ pub struct StepPlan {
     pub description: Description,
     /// The output that the flow loads, if rows go to several.
     pub output: Option<OutputPart>,
+    /// Whether the destination evaluates the steps.
+    pub given: Given,
 }
 
 /// The part of a flow that loads one of several outputs.

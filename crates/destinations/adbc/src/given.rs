@@ -1,0 +1,115 @@
+//! Steps of a flow as a part of the INSERT into a file of DuckDB.
+//!
+//! The file's instance is another one than that of the engine's steps, in the same process, so it is the same library. Its
+//! sessions get the settings that results depend on. A macro or a type of the file would be found before DuckDB's own, so a
+//! file with one gets no steps. Nothing is left in the file.
+
+use inrush_destination::{ColumnPlan, Error, GivenSteps, Result};
+
+use crate::adapt::Adapter;
+use crate::carry;
+use crate::quirks::{Quirks, Vendor};
+use crate::session::AdbcSession;
+use crate::shared_database::SharedDatabase;
+use crate::sql;
+use crate::staging::Staging;
+
+/// The statement that adds the rows which the steps keep. `rows` are those before the steps.
+pub fn insert_statement(staging: &Staging, steps: &GivenSteps, rows: &str) -> String {
+    let columns = staging.plan.columns.iter();
+    let columns = sql::names(columns.map(|column| column.name.as_str()));
+    format!(
+        "INSERT INTO {} ({columns}) {}",
+        staging.sql,
+        steps.query(rows)
+    )
+}
+
+/// True if the database is DuckDB, called by its own functions.
+pub fn evaluates(shared: &SharedDatabase) -> bool {
+    shared.quirks.vendor == Vendor::DuckDb && shared.database.is_shared()
+}
+
+/// Why these steps cannot be in a statement of this database, as the end of a sentence after `because`.
+pub fn refusal(
+    shared: &SharedDatabase,
+    session: &mut AdbcSession,
+    steps: &GivenSteps,
+) -> Result<Option<String>> {
+    let doing = "cannot ask for the settings of the database";
+    let (_, version) = shared
+        .database
+        .vendor()
+        .map_err(|error| session.refused(doing, &error))?;
+    if version != steps.version {
+        return Ok(Some(format!(
+            "they are evaluated by DuckDB {}, and the file by {version}",
+            steps.version
+        )));
+    }
+    if adapter(shared.quirks, shared.product, steps).is_none() {
+        return Ok(Some(
+            "a column that they use cannot be sent to the file".to_owned(),
+        ));
+    }
+    for (found, what) in [
+        (
+            "SELECT function_name FROM duckdb_functions() WHERE database_name = current_database() AND NOT internal LIMIT 1",
+            "the file has a macro of its own",
+        ),
+        (
+            "SELECT type_name FROM duckdb_types() WHERE database_name = current_database() AND NOT internal LIMIT 1",
+            "the file has a type of its own",
+        ),
+    ] {
+        let rows = session.rows(doing, found)?;
+        if let Some(name) = rows.into_iter().flatten().flatten().next() {
+            return Ok(Some(format!(
+                "{what} (`{name}`), which an expression could use in place of DuckDB's"
+            )));
+        }
+    }
+    let locked = session.rows(doing, "SELECT current_setting('lock_configuration')")?;
+    if locked
+        .into_iter()
+        .flatten()
+        .flatten()
+        .any(|value| value == "true")
+    {
+        return Ok(Some("the settings of the database are locked".to_owned()));
+    }
+    Ok(None)
+}
+
+/// Converts the rows before the steps; `None` if a column cannot be sent.
+pub fn adapter(quirks: &Quirks, product: &'static str, steps: &GivenSteps) -> Option<Adapter> {
+    let columns: Vec<ColumnPlan> = steps
+        .columns
+        .iter()
+        .map(|column| ColumnPlan {
+            name: column.name.clone(),
+            sql: String::new(),
+            column_type: column.column_type.clone(),
+            nullable: true,
+        })
+        .collect();
+    let ways = columns.iter();
+    let ways = ways.map(|column| Some(carry::carried(quirks.vendor, &column.column_type)?.way));
+    Some(Adapter::new(
+        &columns,
+        ways.collect::<Option<_>>()?,
+        product,
+    ))
+}
+
+/// An error of a statement with steps: a step may have failed for a row.
+pub fn failed(error: Error) -> Error {
+    match error {
+        Error::Refused { doing, message, .. } => Error::StepsFailed {
+            doing,
+            // The rest repeats the statement.
+            message: message.lines().next().unwrap_or_default().to_owned(),
+        },
+        other => other,
+    }
+}
