@@ -80,13 +80,7 @@ pub fn of(staged: &Staged, loaded: &[Loaded<'_>]) -> Result<Parts, String> {
         .map(|own| format!("{} IS NULL", identifier(own.name)))
         .collect();
     let rows = format!("{RESERVED}rows_of_the_destination");
-    let sql = statement::kept(
-        planned,
-        &format!("(SELECT * FROM {rows})"),
-        &names,
-        &odd(planned),
-        &missing,
-    );
+    let sql = statement::kept(planned, &rows, &names, &odd(planned), &missing);
     let (before, after) = sql.split_once(&rows).ok_or("the rows are not named once")?;
     Ok(Parts {
         session: evaluator::session_settings(),
