@@ -480,7 +480,10 @@ def test_every_keyword_of_libpq_is_known(inrush: Inrush) -> None:
     for keyword, _ in options():
         value = str(port) if keyword == "port" else ""
         said = inrush_connects(inrush, f"postgresql://etl@127.0.0.1:{port}/dw?{keyword}={value}")
-        assert said is not None and "is not a connection setting (docs/connections.md lists them)" not in said, said
+        assert (
+            said is not None
+            and "is not a connection setting (docs/connections.md lists them)" not in said
+        ), said
         if "is not supported" in said:
             refused.add(keyword)
             assert f"`{keyword}` is not supported: " in said
