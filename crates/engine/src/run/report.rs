@@ -68,7 +68,8 @@ pub fn of_run<R: DriverRun>(
     for flow in run.plan.flows() {
         if flow.reading.given_steps().is_some() {
             gathering.note(format!(
-                "flow {}: its steps are a part of the destination's statement, and their time is in that of the destination",
+                "flow {}: its steps are a part of the destination's statement, so their time is in that of the destination, except for \
+                 units in which the statement failed for a row, as the log says",
                 flow.reading.name
             ));
         }
