@@ -29,7 +29,7 @@ COLUMNS = [
 DERIVED = step(
     derive={
         "gross": "price * 2",
-        "label": "upper(left(note, 3)) || '-' || id",
+        "label": "id * 10 + length(note)",
         "month": "CAST(date_trunc('month', day) AS DATE)",
         "half": "x / 2",
         "digit": "CAST(right(note, 1) AS INTEGER)",
@@ -157,7 +157,7 @@ def test_rows_without_faults_are_the_same_both_ways(inrush: Inrush, seed: int, m
         both.execute(
             "CREATE TABLE loaded (id INTEGER NOT NULL, note VARCHAR, price DECIMAL(15,2), "
             "day DATE, x DOUBLE, digit INTEGER, gross DECIMAL(18,2), half DOUBLE, "
-            f"label VARCHAR, month DATE, share INTEGER{key})"
+            f"label BIGINT, month DATE, share INTEGER{key})"
         )
     both.write(seed, bad=False, step=10_000)
     both.assert_plan()
@@ -224,6 +224,7 @@ def test_a_check_that_fails_the_load_does_so_both_ways(inrush: Inrush) -> None:
         (step(check="id > 1", else_="warn"), 'else = "warn"'),
         (step(derive={"a": "id + 1"}, load=False) + step(where="a > 2"), "`a` is derived but not"),
         (step(derive={"a": "replace(note, 'a', 'b')"}), "`replace`"),
+        (step(derive={"a": "note || note"}), "`a` is a text or bytes"),
         (step(distinct_on=["id"]), "only steps with expressions"),
     ],
 )

@@ -73,6 +73,13 @@ pub fn of(staged: &Staged, loaded: &[Loaded<'_>]) -> Result<Parts, String> {
             "`{name}` is evaluated with a limit of memory that only the steps themselves have"
         ));
     }
+    let is_counted = |column: &&InputColumn| room::is_counted(&column.column_type);
+    if let Some(column) = planned.derived.iter().find(is_counted) {
+        return Err(format!(
+            "`{}` is a text or bytes, and only the steps themselves limit the memory of what an expression makes",
+            column.name
+        ));
+    }
     let names: Vec<&str> = loaded.iter().map(|own| own.name).collect();
     let missing: Vec<String> = loaded
         .iter()
@@ -119,10 +126,6 @@ fn odd(planned: &Planned) -> Vec<String> {
                     _ => ("TIMESTAMPTZ '0001-01-01+00'", "TIMESTAMPTZ '9999-12-31+00'"),
                 };
                 odd.push(format!("({name} BETWEEN {first} AND {last}) IS FALSE"));
-            }
-            // No text in a database may have a NUL byte.
-            ColumnType::Text { .. } | ColumnType::Json | ColumnType::Enum { .. } => {
-                odd.push(format!("contains({name}, chr(0))"));
             }
             _ => {}
         }

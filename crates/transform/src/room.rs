@@ -129,6 +129,14 @@ pub(crate) fn replaced_in(sql: &str) -> Option<&'static str> {
     names.find(|name| sql.contains(name))
 }
 
+/// True if the bytes of the values of such a derived column are counted.
+pub(crate) fn is_counted(column_type: &ColumnType) -> bool {
+    matches!(
+        column_type.arrow(),
+        DataType::Utf8View | DataType::BinaryView
+    )
+}
+
 /// The value of a derived column, as a part of a statement, with its bytes counted.
 pub(crate) fn counted(value: &str, column_type: &ColumnType) -> String {
     match column_type.arrow() {

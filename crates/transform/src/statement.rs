@@ -68,10 +68,7 @@ pub fn kept(
     odd: &[String],
     missing: &[String],
 ) -> String {
-    let mut builder = Builder {
-        is_counted: false,
-        ..Builder::new(from)
-    };
+    let mut builder = Builder::new(from);
     builder.nest(planned, false);
     let conditions = |which: fn(&StepAction) -> bool| {
         let mut next = 0;
@@ -174,10 +171,10 @@ struct Part<'a> {
 
 impl Part<'_> {
     /// Its value as a part of a statement, with the bytes of its texts counted.
-    fn counted(&self, value: &str, is_counted: bool) -> String {
+    fn counted(&self, value: &str) -> String {
         match self.column {
-            Some(column) if is_counted => room::counted(value, &column.column_type),
-            _ => value.to_owned(),
+            Some(column) => room::counted(value, &column.column_type),
+            None => value.to_owned(),
         }
     }
 }
@@ -191,8 +188,6 @@ struct Builder {
     results: Vec<String>,
     /// The number of the next expression.
     next: usize,
-    /// The bytes of texts are counted.
-    is_counted: bool,
 }
 
 impl Builder {
@@ -202,7 +197,6 @@ impl Builder {
             alive: Vec::new(),
             results: Vec::new(),
             next: 0,
-            is_counted: true,
         }
     }
 
@@ -264,7 +258,7 @@ impl Builder {
         self.next += parts.len();
         if !is_careful {
             let made = parts.iter().map(|part| {
-                let value = part.counted(&gated(part.sql), self.is_counted);
+                let value = part.counted(&gated(part.sql));
                 format!("{value} AS {}", part.name)
             });
             self.add(made.collect());
@@ -284,7 +278,7 @@ impl Builder {
                     false => format!("({alive}) AND {own} IS NULL"),
                 };
                 // TRY allows no function that is called for each row.
-                let value = part.counted(&format!("list_extract({own}, 1)"), self.is_counted);
+                let value = part.counted(&format!("list_extract({own}, 1)"));
                 taken.push(format!("{value} AS {}", part.name));
                 taken.push(format!("{is_failed} AS {}", failed(at)));
             }
