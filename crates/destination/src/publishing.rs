@@ -1,4 +1,4 @@
-//! What a publish gets from the engine, and what it returns.
+//! A publish gets callbacks from the engine, and returns what it has written.
 
 use std::collections::BTreeMap;
 

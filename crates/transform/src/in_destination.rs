@@ -58,8 +58,8 @@ pub fn of(staged: &Staged, loaded: &[Loaded<'_>]) -> Result<Parts, String> {
             StepAction::Output(_) => return Err("the flow has several outputs".to_owned()),
         }
     }
-    let is_loaded = |column: &&InputColumn| !loaded.iter().any(|own| own.name == column.name);
-    if let Some(column) = planned.derived.iter().find(is_loaded) {
+    let is_not_loaded = |column: &&InputColumn| !loaded.iter().any(|own| own.name == column.name);
+    if let Some(column) = planned.derived.iter().find(is_not_loaded) {
         return Err(format!(
             "`{}` is derived but not loaded, and a failure in it must not be missed",
             column.name
@@ -70,13 +70,13 @@ pub fn of(staged: &Staged, loaded: &[Loaded<'_>]) -> Result<Parts, String> {
     }
     if let Some(name) = expressions(planned).find_map(room::replaced_in) {
         return Err(format!(
-            "`{name}` is evaluated with a limit of memory that only the steps themselves have"
+            "the memory that `{name}` takes can be limited only there"
         ));
     }
     let is_counted = |column: &&InputColumn| room::is_counted(&column.column_type);
     if let Some(column) = planned.derived.iter().find(is_counted) {
         return Err(format!(
-            "`{}` is a text or bytes, and only the steps themselves limit the memory of what an expression makes",
+            "`{}` is a text or bytes, and the memory that such values take can be limited only there",
             column.name
         ));
     }

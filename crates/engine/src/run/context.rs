@@ -1,6 +1,7 @@
 //! The context that all parts of a run share.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use inrush_destination::StreamSetup;
 use inrush_rows::cancel::Stop;
@@ -95,7 +96,7 @@ impl<'a, R: DriverRun> RunContext<'a, R> {
                 .plan
                 .flows()
                 .iter()
-                .map(|_| std::sync::atomic::AtomicBool::default())
+                .map(|_| AtomicBool::default())
                 .collect(),
             straight_lock: StraightLock::default(),
         }

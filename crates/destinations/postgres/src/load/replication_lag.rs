@@ -1,4 +1,4 @@
-//! Whether a standby or a replication slot lags behind too far.
+//! The watch over standbys and replication slots: streams wait while one of them is too far behind.
 
 use inrush_destination::{LoadWatch, Result, Watched};
 use inrush_rows::quantity::bytes;

@@ -1,4 +1,4 @@
-//! Whether a run is switched, after the connection that switched it was lost.
+//! The ledger tells whether a run is switched, after the connection that switched it was lost.
 
 use std::time::Duration;
 
