@@ -132,12 +132,12 @@ fn parse_words(text: &[u8], fields: Option<IntervalFields>) -> Result<Sum, Value
             is_ago = true;
             continue;
         }
-        // PostgreSQL refuses most of these (`day+01`, `day-2h`).
+        // PostgreSQL refuses most signs and numbers directly after a letter (`day+01`, `day-2h`).
         let before = text[..text.len() - cursor.rest.len()].last();
         let is_apart = !before.is_some_and(u8::is_ascii_alphabetic);
         let has_sign = matches!(cursor.peek(), Some(b'+' | b'-'));
         if !is_apart && has_sign {
-            return Err(fault("a sign follows without a blank"));
+            return Err(fault("a sign follows a unit without a blank"));
         }
         let may_follow = |unit: &&str| unit.as_bytes().eq_ignore_ascii_case(unit_before);
         if !is_apart && !DIGITS_MAY_FOLLOW.iter().any(may_follow) {
@@ -219,7 +219,7 @@ fn is_clock_next(mut cursor: Cursor<'_>) -> bool {
     !cursor.digits().is_empty() && cursor.peek() == Some(b':')
 }
 
-/// `Y-M`, from after the years on: one sign counts for both.
+/// Reads the rest of `Y-M`, after the hyphen. The sign before the years also holds for the months.
 fn add_years_and_months(
     cursor: &mut Cursor<'_>,
     years: &[u8],
@@ -242,7 +242,8 @@ fn add_years_and_months(
     Ok(())
 }
 
-/// `H:MM[:SS[.fraction]]`, from after the hours on; `M:SS[.fraction]` if the fields are minutes and seconds.
+/// Reads the rest of `H:MM[:SS[.fraction]]`, after the hours; of `M:SS[.fraction]` if the fields are minutes and
+/// seconds.
 fn add_clock(
     cursor: &mut Cursor<'_>,
     hours: &[u8],
@@ -273,7 +274,7 @@ fn add_clock(
         seconds = amount(cursor, digits, false)?;
     } else if cursor.peek() == Some(b'.') {
         return Err(fault(
-            "a time of two parts with a fraction can be hours or minutes: write HH:MM:SS",
+            "a time of two parts with a fraction is ambiguous, HH:MM or MM:SS: write HH:MM:SS",
         ));
     }
     if cursor.peek().is_some_and(|byte| !is_blank(byte)) {

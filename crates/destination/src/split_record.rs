@@ -1,5 +1,5 @@
-//! The record of a loaded split, and of the file that it belongs to: the form of the engine's note in the record of a unit
-//! ([`UnitRecord::detail`](crate::UnitRecord::detail)), which a ledger may also keep in rows of its own.
+//! The record of a loaded split and of its file. The engine writes these records into the record of a unit
+//! ([`UnitRecord::detail`](crate::UnitRecord::detail)); a ledger may keep them in rows of their own instead.
 
 use std::ops::Range;
 
@@ -46,7 +46,7 @@ pub struct SplitRecord {
     pub refused: Vec<u64>,
 }
 
-/// A file whose text is still the loaded text, but whose time of change differs.
+/// A file that was touched after it was loaded: its modification time has changed, but its text has not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TouchedFile {
     /// Identifies the file.

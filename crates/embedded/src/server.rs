@@ -24,7 +24,7 @@ use crate::single_user::{self, Tools};
 /// The usual port. It is part of the socket's name, and the socket's folder is private, so no other server has it.
 const PORT: u16 = 5432;
 
-/// A running server. Dropping it stops it; [`EmbeddedServer::stop`] also says how that went.
+/// A running server. Dropping it stops the server; [`EmbeddedServer::stop`] also reports errors.
 pub struct EmbeddedServer {
     binaries: Binaries,
     user: String,
@@ -84,7 +84,8 @@ impl EmbeddedServer {
         };
         run.require_in_place()?;
         if let (Some(folder), Some(records)) = (&run.folder, &options.records) {
-            // Without a record, the next command asks about the folder again, and that message gives the reason.
+            // If this fails, the next command refuses the folder as one without a record, and its message gives the
+            // reason.
             let _ = records.add(folder);
         }
         if !fresh || options.database != "postgres" {
@@ -114,7 +115,7 @@ impl EmbeddedServer {
         &self.run.socket_folder
     }
 
-    /// True if the server finds the extension of Inrush, so that it can be made in a database.
+    /// True if the server finds the extension of Inrush, so that CREATE EXTENSION works.
     pub fn has_extension(&self) -> bool {
         self.has_extension
     }
@@ -134,7 +135,7 @@ impl EmbeddedServer {
         &self.database
     }
 
-    /// All of that as a URL.
+    /// The URL of the database, with user, socket folder and port.
     pub fn url(&self) -> String {
         format!(
             "postgresql://{}@/{}?host={}&port={}",
@@ -186,8 +187,8 @@ impl EmbeddedServer {
     }
 }
 
-/// Writes the rules of access: whoever can open the socket in its private folder may connect as any user; TCP needs the
-/// password.
+/// Writes the rules of access: users who can open the socket in its private folder may connect as any user of the
+/// database; TCP needs the password.
 fn write_access_file(path: &Path) -> Result<(), EmbeddedError> {
     let lines = "local all all trust\nhost all all all scram-sha-256\n";
     let write = || -> io::Result<()> {

@@ -32,7 +32,7 @@ pub enum Event {
         run: RunName,
         /// True if it resumes an earlier run.
         resumed: bool,
-        /// Units that are kept from it.
+        /// Units of the earlier run that are kept.
         units_kept: usize,
         /// Its folder.
         folder: String,
@@ -66,8 +66,8 @@ pub enum Event {
         /// Bytes of the files as stored, since the last event.
         bytes: u64,
     },
-    /// A unit, or a split of a shared one, is committed. With `staging = false` its rows are written, and the switch
-    /// commits them.
+    /// A unit, or a split of a shared unit, is committed. With `staging = false`, its rows are only written, and the
+    /// switch commits them.
     UnitCommitted {
         /// The flow.
         flow: String,
@@ -121,7 +121,7 @@ pub enum Event {
         /// The targets.
         targets: Vec<String>,
     },
-    /// A target's statistics are made.
+    /// A target's statistics are updated.
     Analyzed {
         /// The target.
         target: String,
@@ -168,7 +168,7 @@ pub trait Observer: Sync {
     /// Something happened.
     fn notice(&self, event: &Event);
 
-    /// The run is in the ledger, and loading begins: what its columns come from.
+    /// Called when the run is in the ledger and loading begins. `run` has the origin of its columns.
     fn begun(&self, _run: &BegunRun<'_>) {}
 }
 

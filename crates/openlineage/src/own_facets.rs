@@ -84,7 +84,7 @@ impl InrushRunFacet {
     }
 }
 
-/// The word of a cause.
+/// The name of a cause in reports.
 fn word(cause: impl Serialize) -> String {
     let value = serde_json::to_value(cause).unwrap_or_default();
     value.as_str().unwrap_or_default().to_owned()

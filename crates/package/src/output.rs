@@ -89,7 +89,8 @@ impl Package {
         one.files == other.files && one.source == other.source
     }
 
-    /// Makes one flow for each output. Faults of the outputs are found first, while each flow has its own place in the file.
+    /// Makes one flow for each output. The outputs are checked first, while the index of each flow is still its index
+    /// in the file.
     pub(super) fn expand_outputs(&mut self) -> Result<(), PackageError> {
         let mut faults = Faults::of(self);
         for (index, flow) in self.flows.iter().enumerate() {
@@ -132,7 +133,7 @@ fn of_output(flow: &Flow, index: usize) -> Flow {
         .filter(|other| bare(other) == bare(output));
     let name = match &flow.name {
         Some(name) => Some(format!("{name}: {}", output.table)),
-        // Else it is called by its table without the schema.
+        // With `None`, a flow is called by its table without the schema, which these outputs share.
         None if others.count() > 1 => Some(output.table.clone()),
         None => None,
     };
@@ -145,7 +146,7 @@ fn of_output(flow: &Flow, index: usize) -> Flow {
         key: output.key.clone().or(flow.key.clone()),
         scd: output.scd.clone().or(flow.scd.clone()),
         replace: output.replace.clone().unwrap_or(flow.replace.clone()),
-        // They run once: before the first target is changed, and after the last one.
+        // These statements run once: before the first target is changed, and after the last one.
         pre_sql: flow.pre_sql.clone().filter(|_| index == 0),
         post_sql: flow.post_sql.clone().filter(|_| is_last),
         output_number: Some(index as u32 + 1),
@@ -153,7 +154,7 @@ fn of_output(flow: &Flow, index: usize) -> Flow {
     }
 }
 
-/// Checks the outputs of a flow as the package has them.
+/// Checks the outputs of a flow as they are written in the package.
 fn check_outputs(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>) {
     let conflict = |conflict: &str, mend: &str| PackageFaultKind::Conflict {
         conflict: conflict.to_owned(),

@@ -1,4 +1,4 @@
-//! A server's refusal of a row, and the refusals that are a row's own fault.
+//! A server's refusal of a row, and which refusals are caused by the row itself.
 
 use tokio_postgres::error::{DbError, SqlState};
 
@@ -25,7 +25,7 @@ pub struct RefusalFacts {
     pub data_type: Option<String>,
     /// The server's CONTEXT, unchanged.
     pub context: Option<String>,
-    /// The function of the server's own code that refused. Unlike the message it is in no language.
+    /// The function of the server's own code that refused. Unlike the message, it is not translated.
     pub routine: Option<String>,
 }
 
@@ -99,7 +99,7 @@ impl RefusalFacts {
         let rest = self.after_copy(table)?;
         let rest = rest.trim_start_matches(|c: char| !c.is_ascii_digit());
         let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
-        // `, column NAME`, then the end or `: "value"`; the word for column may be another.
+        // `, column NAME`, then the end or `: "value"`; the word `column` may be translated.
         let (_, named) = rest.strip_prefix(", ")?.split_once(' ')?;
         columns
             .filter(|name| {

@@ -48,7 +48,8 @@ pub enum StepErrorKind {
     /// It has clauses of a query: FROM, WHERE, ORDER BY, several results.
     #[error("this is more than one expression")]
     NotOneExpression,
-    /// A word at its end is a name for the result. Often another part was meant, such as a unit of an interval that SQL does not have.
+    /// A word at its end is a name for the result. Often the word was meant as something else, such as an interval unit
+    /// that SQL does not have.
     #[error(
         "`{name}` at the end is no part of the expression: SQL takes it as a name for the result"
     )]
@@ -90,10 +91,11 @@ pub enum StepErrorKind {
         name: String,
         /// The columns.
         columns: Vec<String>,
-        /// True if an expression names it; a setting takes the column that is spelled exactly as it says.
+        /// True if the name is in an expression. In a setting, a name that is spelled exactly like one of the columns
+        /// is not ambiguous.
         in_expression: bool,
     },
-    /// A column that a list has already.
+    /// A list names the column twice.
     #[error("`{name}` is in the list twice")]
     NamedTwice {
         /// The name as written.
@@ -127,7 +129,8 @@ pub enum StepErrorKind {
         /// How to do without it.
         instead: &'static str,
     },
-    /// DuckDB cannot determine its type: the types of its parts do not fit, or DuckDB does not know a type that it names.
+    /// DuckDB cannot determine the type of the expression: the types of its parts do not fit, or it names a type that
+    /// DuckDB does not know.
     #[error("{message}")]
     Types {
         /// What is wrong.
@@ -171,7 +174,7 @@ pub enum StepErrorKind {
     },
     /// Columns of a lookup whose values cannot be equal.
     #[error(
-        "`{column}` has the type {column_type}, and `{reference}` of the reference the type {reference_type}: such values are never equal"
+        "`{column}` has the type {column_type}, and `{reference}` of the reference has the type {reference_type}: such values are never equal"
     )]
     KeyTypes {
         /// The column of the flow.
@@ -193,7 +196,7 @@ pub enum StepErrorKind {
     },
     /// The columns that should become rows have different types.
     #[error(
-        "`{column}` has the type {column_type}, and `{first}` the type {first_type}: the values of `unpivot` have one type"
+        "`{column}` has the type {column_type}, and `{first}` has the type {first_type}: the values of `unpivot` must have one type"
     )]
     UnpivotTypes {
         /// A column.
@@ -326,14 +329,14 @@ impl StepErrorKind {
 }
 
 impl StepError {
-    /// The line of the expression in which the fault is, with carets below the part that is meant.
+    /// The line of the expression with the fault, with carets below the faulty part.
     pub fn excerpt(&self) -> String {
         excerpt(&self.expression, self.range.clone())
     }
 }
 
 impl fmt::Display for StepError {
-    /// The sentence, the expression with carets under the part that is meant, and the fix.
+    /// The message, the expression with carets below the faulty part, and the fix.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "step {}, `{}`: {}", self.step, self.setting, self.kind)?;
         f.write_str(&self.excerpt())?;

@@ -4,8 +4,8 @@
 //! wait for each other, the network between them holds the rows. By chance some pairs of samples show both waiting
 //! although they never waited at the same time, so the same bounds hold: both wait for at least C - A seconds, and for
 //! at most the smaller of W and C, where W is the time in which the stream reads, A the time in which it does something
-//! else, and C the time for which the backend waits for us. A part of the reading is the loader's own work: it takes
-//! over bytes that have arrived.
+//! else, and C the time for which the backend waits for us. A part of the reading is the loader's own work: it receives
+//! bytes that have arrived.
 
 use crate::backend_time::{BackendTime, Process, awake_s, share_of_workers};
 use crate::measurements::{BackendState, Measurements, Phase, StreamSeries};
@@ -42,7 +42,7 @@ impl SourceWaits {
         let own = backend.map(Joint::of_source).unwrap_or_default();
         let read_s = timeline.in_phase(Phase::Read);
         let work_s = timeline.elsewhere_s(Phase::Read);
-        // A stream that reads files, too, has time in this phase that no backend explains.
+        // If the run also reads files, a part of this phase is time for which no backend is responsible.
         let seen = match measurements.reads_database {
             true => [Group::Read, Group::Work].map(|group| States::during(group, &own, pooled)),
             false => [None, None],
@@ -114,15 +114,15 @@ fn of_backend(states: &States, process: &Process, workers: f64) -> ByPart {
     shares.add(Part::SourceCompute, files * process.disk_on_cpu);
     let locks = states.share(BackendState::Lock) + states.share(BackendState::Internal);
     shares.add(Part::FileRead, locks);
-    // Waits for parallel workers are waits for what these compute.
+    // Waits for parallel workers count as computing, because the workers compute.
     let other = states.share(BackendState::Other);
     shares.add(Part::SourceCompute, other * workers);
     shares.add(Part::FileRead, other * (1.0 - workers));
     shares
 }
 
-/// Seconds of the reading in which the stream's thread ran, or waited for a CPU. The time that it was awake is first counted
-/// for the phases that need a CPU.
+/// Seconds of the reading in which the stream's thread ran, or waited for a CPU. The time that the thread was awake is
+/// assigned to the phases that need a CPU first; only the rest counts here.
 fn receiving_s(series: &StreamSeries, timeline: &Timeline) -> f64 {
     let Some(cpu_us) = series.cpu_us.as_deref() else {
         return 0.0;

@@ -223,8 +223,8 @@ impl<'a> Entering<'a> {
             let target = staging.plan.name.sql.as_str();
             let rows = rows_of_units.get(target).copied();
             let stands = staging.stands(session, quirks)?;
-            // A staging table of this name cannot be used if another run has left it or somebody has changed it, and not without
-            // the members of its numbers.
+            // An existing staging table is replaced if another run has left it, if somebody has changed it, or if the
+            // members that its rows refer to by number are lost.
             if stands
                 && self.stored.is_some()
                 && with_members[place]
@@ -246,7 +246,8 @@ impl<'a> Entering<'a> {
         Ok(())
     }
 
-    /// Creates the tables of members that do not stand. Returns for each target whether all of its tables stood.
+    /// Creates the tables of members, except those that the resumed run already has. Returns for each target whether
+    /// all of its tables were kept.
     fn create_members(&self, session: &mut AdbcSession) -> Result<Vec<bool>> {
         let mut stood = vec![true; self.stagings.len()];
         for members in &self.members {

@@ -20,7 +20,7 @@ pub struct TableShape {
     pub data_space: String,
     /// The filegroup or partition scheme of its large values, such as those of `varchar(max)`, if it has such columns.
     pub large_value_space: Option<String>,
-    /// Its partitions, if it has them.
+    /// How it is partitioned, if it is.
     pub partitioning: Option<Partitioning>,
     /// The compression of its rows, if it is a heap.
     pub compression: Compression,
@@ -84,7 +84,7 @@ impl TableShape {
         self.standing_obstacle()
     }
 
-    /// Like [`obstacle`](Self::obstacle), for any columns.
+    /// The part of [`obstacle`](Self::obstacle) that does not depend on which columns are filled.
     pub fn standing_obstacle(&self) -> Option<String> {
         if self.data_space.is_empty() {
             return Some("the catalog does not say where its rows are".to_owned());
@@ -99,8 +99,8 @@ impl TableShape {
             .or_else(|| self.other_obstacle.clone())
     }
 
-    /// A table that was partitioned later has its large values where they were (error 4959), and a partitioned table cannot be
-    /// made so.
+    /// If a table was partitioned after it was created, its large values stay in their old filegroup (error 4959). A
+    /// staging table that is partitioned from the start cannot have them there.
     fn obstacle_of_large_values(&self) -> Option<String> {
         let space = self.large_value_space.as_ref()?;
         let is_elsewhere = self.partitioning.is_some() && *space != self.data_space;
@@ -136,7 +136,7 @@ impl TableShape {
             )
         });
         let columns: Vec<String> = columns.collect();
-        // Without the clause they would be in the default filegroup, and not in that of the target (error 4959).
+        // Without this clause, large values would be in the default filegroup instead of the target's (error 4959).
         let large_values = match (&self.large_value_space, &self.partitioning) {
             (Some(space), None) => format!(" TEXTIMAGE_ON {}", sql::identifier(space)),
             _ => String::new(),
@@ -149,8 +149,9 @@ impl TableShape {
         )
     }
 
-    /// The statements that give an empty or filled heap the indexes and CHECKs of this shape. `has` is its own shape now;
-    /// what it has is left out. Names of constraints are unique in a schema, so they begin with `prefix`.
+    /// The statements that give an empty or filled heap the indexes and CHECKs of this shape. `has` is the heap's
+    /// present shape; the indexes and CHECKs in it are not created again. Names of constraints are unique in a schema,
+    /// so they begin with `prefix`.
     pub fn complete_statements(
         &self,
         table: &str,
@@ -179,8 +180,7 @@ impl TableShape {
         statements
     }
 
-    /// True if the table with the other shape has no indexes and CHECKs but those that
-    /// [`complete_statements`](Self::complete_statements) gives it.
+    /// True if each index and CHECK of `has` is one that [`complete_statements`](Self::complete_statements) creates.
     pub fn has_those_of(&self, has: &TableShape, prefix: &str) -> bool {
         let is_known_index = |own: &Index| {
             let mut wanted = self.indexes.iter().enumerate();
@@ -197,7 +197,8 @@ impl TableShape {
         has.indexes.iter().all(is_known_index) && has.checks.iter().all(is_known_check)
     }
 
-    /// True if a heap with the other shape was made for this one: its columns and its place are the same.
+    /// True if both shapes have the same columns, filegroups and partitions, so that a heap of one shape was made for
+    /// the other.
     pub fn has_columns_and_place_of(&self, other: &TableShape) -> bool {
         let is_same = |one: &CatalogColumn, other: &CatalogColumn| {
             one.name == other.name

@@ -1,7 +1,8 @@
 //! No source file outside a destination's crate knows which database it loads into: the test reads the sources of all
-//! other crates and reports the lines that do. Texts for users (URLs, names of settings, the words of COPY's dialect)
-//! are allowed; but the crates of [`NAMELESS`] have no name of a product in them either. [`dependencies`] reads the dependencies of each crate from its `Cargo.toml`, and [`native_surface`] holds the
-//! engine's public modules to two lists.
+//! other crates and reports lines that only fit one database. Texts for users (URLs, names of settings, the words of
+//! COPY's dialect) are allowed, except that texts in [`NAMELESS`] crates must not name a product. [`dependencies`]
+//! reads the dependencies of each crate from its `Cargo.toml`, and [`native_surface`] holds the engine's public modules
+//! to two lists.
 
 mod dependencies;
 mod native_surface;
@@ -38,7 +39,8 @@ const WORDS: &[&str] = &[
     "search_path",
 ];
 
-/// Words of SQL, in any case. Words that prose has as well are left out.
+/// Words of SQL, in lower case; upper and lower case are not distinguished. Words that also occur in prose are left
+/// out.
 const SQL: &[&str] = &[
     "alter table",
     "attach partition",
@@ -77,7 +79,7 @@ struct Exception {
 /// Why the files of `destination/src/sql_ledger` know SQL.
 const SHARED_LEDGER: &str = "has the ledger that destinations of SQL databases share; each of them makes the tables in its own dialect";
 
-/// This list may only get shorter.
+/// The exceptions. This list may only get shorter.
 const KNOW: &[Exception] = &[
     Exception {
         file: "cli/src/embedded.rs",
@@ -168,7 +170,7 @@ const KNOW: &[Exception] = &[
     },
     Exception {
         file: "destination/src/merge/mod.rs",
-        why: "has what SQL databases share of a merge; each destination writes what differs in its own dialect",
+        why: "has the parts of a merge that SQL databases share; each destination writes the other parts in its own dialect",
         words: &["select "],
     },
     Exception {
@@ -209,7 +211,7 @@ const KNOW: &[Exception] = &[
     },
     Exception {
         file: "inrush/src/lib.rs",
-        why: "hands out the types of PostgreSQL that the demo, the record workload and the command use",
+        why: "re-exports the types of PostgreSQL that the demo, the record workload and the command use",
         words: &["inrush_postgres"],
     },
     Exception {
@@ -249,9 +251,10 @@ const KNOW: &[Exception] = &[
     },
 ];
 
-/// The sources that are searched, from `crates/` on. Left out are crates for one kind of database (destinations, the
-/// sources that are databases, `pgclient`, `pgcopy`, `tdsclient`, `tds`, `adbcclient` and `embedded`), and `verdict`, which
-/// has advice for one. [`dependencies`] keeps the crates for one database apart from each other.
+/// The sources that are searched, from `crates/` on. Crates for one kind of database (destinations, the sources that
+/// are databases, `pgclient`, `pgcopy`, `tdsclient`, `tds`, `adbcclient` and `embedded`) are left out, and so is
+/// `verdict`, which has advice for a single kind of database. [`dependencies`] keeps the crates for one database apart
+/// from each other.
 const FOLDERS: &[&str] = &[
     "scan/src",
     "rows/src",
@@ -301,7 +304,7 @@ fn nobody_else_knows_which_database_it_is() {
     }
     assert!(
         found.is_empty(),
-        "these know a database, and only the crate of a destination may:\n{}",
+        "these lines name a database, which only the crate of a destination may do:\n{}",
         found.join("\n")
     );
     let names: Vec<String> = sources().into_iter().map(|(name, _)| name).collect();
@@ -355,7 +358,7 @@ fn paths_to(line: &str, module: &'static str) -> Vec<&'static str> {
     if has_path { vec![module] } else { Vec::new() }
 }
 
-/// True if a line has `update TABLE set`; it is given in lower case.
+/// True if a line has `update TABLE set`. The line must be in lower case.
 fn is_update(line: &str) -> bool {
     let words: Vec<&str> = line
         .split(|c: char| c.is_whitespace() || c == '"')
@@ -364,7 +367,7 @@ fn is_update(line: &str) -> bool {
     threes.any(|words| words[0] == "update" && words[2] == "set")
 }
 
-/// All sources of [`FOLDERS`] but tests, by their names from `crates/` on.
+/// All sources of [`FOLDERS`] except tests, with their paths relative to `crates/`.
 fn sources() -> Vec<(String, PathBuf)> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut found = Vec::new();
@@ -401,7 +404,7 @@ fn is_test(own: &str) -> bool {
     own == "tests.rs" || own.ends_with("_test.rs") || own.ends_with("_tests.rs")
 }
 
-/// The lines of code, comments and tests left out, in which `look` finds a word, by their numbers.
+/// The words that `look` finds in the code of a file, each with its line number. Comments and tests are left out.
 fn places(path: &Path, look: impl Fn(&str) -> Vec<&'static str>) -> Vec<(usize, &'static str)> {
     let text = fs::read_to_string(path).expect("a source");
     let code = text

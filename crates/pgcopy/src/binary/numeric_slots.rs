@@ -8,7 +8,7 @@
 /// first-level cache.
 pub(super) const TILE_ROWS: usize = 64;
 
-/// A field of at most four digits as it is sent, or the mark that the value needs another path.
+/// The bytes of a field of at most four digits, or a mark that the value needs another path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(32))]
 pub(super) struct Slot {
@@ -51,7 +51,7 @@ pub(super) mod avx512 {
         }
     }
 
-    /// Like `quick_field`, for eight values; the names are the same.
+    /// Like `quick_field`, for eight values. The variables have the same names.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512ifma,avx512vl")]
     fn fill_eight(values: &[i128; 8], layout: &Layout, slots: &mut [Slot; 8]) {
@@ -68,9 +68,9 @@ pub(super) mod avx512 {
         let aligned = _mm512_mullo_epi64(magnitude, all(layout.align_factor as i64));
 
         // 10^8 is 2^8 times 390,625, and `aligned` is below 10^16, so that without its last 8
-        // bits it is below 2^46. The reciprocal is 2^70 / 390,625, rounded up by less than one:
-        // the quotient comes out too large by less than 2^46 / 2^70, less than the 1 / 390,625
-        // that it may lack to the next whole number. Both factors have 52 bits at most.
+        // bits it is below 2^46. The reciprocal is 2^70 / 390,625, rounded up by less than one, so the computed
+        // quotient is too large by less than 2^46 / 2^70. Its whole part is exact, because the true quotient is at
+        // least 1 / 390,625 below the next whole number. Both factors have 52 bits at most.
         const RECIPROCAL: i64 = ((1u128 << 70).div_ceil(390_625)) as i64;
         let high = _mm512_srli_epi64::<18>(_mm512_madd52hi_epu64(
             _mm512_setzero_si512(),
@@ -78,7 +78,7 @@ pub(super) mod avx512 {
             all(RECIPROCAL),
         ));
         let low = _mm512_sub_epi64(aligned, _mm512_mul_epu32(high, all(100_000_000)));
-        // Two digits of each: any number of 32 bits is divided by 10,000 exactly like this.
+        // Splits each number into two digits. This multiplication divides every 32-bit number by 10,000 exactly.
         let digit_pair = |eight_digits: __m512i| {
             let upper = _mm512_srli_epi64::<45>(_mm512_mul_epu32(
                 eight_digits,
@@ -199,7 +199,7 @@ pub(super) mod avx512 {
                 for count in [values.len(), 1, 7, 8, 9] {
                     check(&values[..count], scale);
                 }
-                // The last before and the first after each multiple of 10^8.
+                // Each multiple of 10^8, and the numbers directly before and after it.
                 for high in [
                     1, 2, 390_624, 390_625, 390_626, 50_000_000, 99_999_998, 99_999_999,
                 ] {

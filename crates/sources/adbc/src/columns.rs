@@ -19,7 +19,7 @@ pub struct Column {
     pub data_type: DataType,
     /// Its values are 16 bytes that are marked as a UUID.
     pub is_uuid: bool,
-    /// Its type in SQL, for a new target, if the type of its values does not say all: `json`, `uuid`.
+    /// Its type in SQL, for a new target, if the type of its values is not enough to tell, as for `json` and `uuid`.
     pub sql_type: Option<String>,
     /// Its type as the database declares it; `None` if that is not known.
     pub declared: Option<String>,
@@ -101,8 +101,9 @@ pub fn without_counterpart(input: &Path, name: &str, type_name: &str) -> SourceE
     )
 }
 
-/// The name of the rows in statements whose rest a user wrote. The list before it names it, so that a text which ends its own
-/// parentheses and begins another statement is an error: some drivers ignore what follows the first statement.
+/// The alias of the rows in a statement that contains a user's text. The columns that are selected are qualified with
+/// it. So a text that closes the parentheses around it and begins another statement is an error: the first statement
+/// then lacks the alias. Some drivers would ignore everything after the first statement.
 pub const ROWS: &str = "inrush_rows";
 
 /// A text literal of standard SQL, as DuckDB and SQLite read it.

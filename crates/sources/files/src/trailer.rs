@@ -21,7 +21,7 @@ impl TrailerCatch {
     }
 
     /// Removes the last record of a chunk if it is a trailer. Returns how many were removed. A record after the trailer
-    /// is an error; an earlier record that looks like a trailer is a row.
+    /// is an error. An earlier record of the chunk that begins like a trailer is a row.
     pub(super) fn take_from(
         &mut self,
         chunk: &mut Chunk,

@@ -1,8 +1,8 @@
 //! Ranges of a key, into which a table, a view or a query is cut (`split_by`).
 //!
-//! The borders come from the histogram that the server has of the key's column, or from a sample. They only decide how large
-//! the ranges are: whatever they are, each row is in exactly one range, because the server compares the key with them by its
-//! own order, and sorts them by the same order here.
+//! The borders come from the histogram that the server has of the key's column, or from a sample. They only decide how
+//! large the ranges are. With any borders, each row is in exactly one range, because the server sorts the borders in
+//! the same order in which it compares the key with them.
 
 use std::path::Path;
 
@@ -49,7 +49,7 @@ pub fn find(
 }
 
 /// Finds ranges of a key that a later run can use again: those of an earlier run, or else new ones for a table or query of this size.
-/// The mark of the result lacks the snapshot.
+/// The caller adds the snapshot to the returned mark.
 pub fn find_lasting(
     session: &mut BlockingSession,
     asked: &KeyAsked<'_>,
@@ -100,7 +100,7 @@ fn of_borders(asked: &KeyAsked<'_>, found: &Borders) -> KeyRanges {
     }
 }
 
-/// The expression whose text names a row.
+/// The expression for the text by which messages name a row: its key.
 pub fn place_expression(keys: &KeyRanges) -> String {
     format!("{}::text", identifier(&keys.column))
 }
@@ -166,7 +166,8 @@ impl<'a> Finder<'a> {
                 format!("its columns are {}", names.join(", ")),
             ));
         };
-        // -1: a type without a modifier is not cut to its length, as `char` and `bit` would be.
+        // With -1, `char` and `bit` are named `bpchar` and `"bit"`. The names `character` and `bit` would mean a length
+        // of 1, and would cut values.
         let named = session.query(
             &format!(
                 "SELECT pg_catalog.format_type(t.oid, -1), n.nspname, t.typname, n.nspname = 'pg_catalog' \
@@ -208,7 +209,7 @@ impl<'a> Finder<'a> {
         })
     }
 
-    /// The condition of the user, and another one.
+    /// The user's condition, combined with another one by AND.
     fn conditions(&self, other: &str) -> String {
         match self.asked.filter {
             Some(filter) => format!("{} AND {other}", in_parentheses(filter)),
@@ -225,7 +226,7 @@ impl<'a> Finder<'a> {
             return Ok(());
         }
         let key = &self.key;
-        // The planner believes the NOT NULL of a foreign table, and would answer without a look at the rows.
+        // The planner trusts the NOT NULL of a foreign table, and would answer without reading the rows.
         let shown = match explained.has_foreign_rows {
             true => format!("{key}::text"),
             false => key.clone(),
@@ -261,8 +262,8 @@ impl<'a> Finder<'a> {
         Ok(found.texts())
     }
 
-    /// Keys that the server's statistics of the column have: of its histogram without the ends, or else its most common
-    /// values.
+    /// Keys from the server's statistics of the column: the bounds of its histogram without the first and the last, or
+    /// its most common values if no bounds are left.
     fn of_statistics(&self, session: &mut BlockingSession) -> Result<Vec<String>, SourceError> {
         let FieldDescription {
             table_oid,
@@ -331,7 +332,8 @@ impl<'a> Finder<'a> {
             .iter()
             .map(|text| format!("({})", literal(text)))
             .collect();
-        // The column of the first part gives the collation. `ORDER BY k` alone would be the order of the texts.
+        // The first part of the UNION has no rows; its column gives the collation. `sorted.k` is the key itself: its
+        // text may have another order.
         let sql = format!(
             "SELECT k::text AS shown FROM ( \
                SELECT {key} AS k FROM {from} WHERE false \

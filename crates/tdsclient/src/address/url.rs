@@ -46,7 +46,8 @@ impl<'a> Written<'a> {
                 )
             })?;
             let name = decoded("an option", name)?;
-            // A package may be somebody else's, and its options are searched for commands before anything is run.
+            // A package may come from somebody else. Its options are searched for commands before anything is run;
+            // a URL of this kind is not.
             if name == "access_token_command" {
                 return Err(address(
                     "access_token_command cannot be part of a URL",

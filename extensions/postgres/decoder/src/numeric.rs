@@ -1,8 +1,8 @@
 //! `numeric`: converts groups of four decimal digits to the stored form with the short header.
 //!
 //! The stored form is that of `numeric_recv`: `trunc_var` to the wire's scale, `apply_typmod`, `make_result`. The
-//! kernel decodes a value only if nothing would be cut or rounded, and if it fits the precision and the short header:
-//! all amounts of money, and nearly all other values.
+//! kernel decodes a value only if nothing would be cut or rounded, and if it fits the precision and the short header.
+//! These are all amounts of money, and nearly all other values.
 
 use crate::column::Column;
 
@@ -41,7 +41,7 @@ impl<'a> Short<'a> {
         let mut negative = match u16::from_be_bytes([sign_1, sign_0]) {
             0 => false,
             0x4000 => true,
-            // NaN, the infinities, and numbers that mean nothing.
+            // NaN, the infinities, and invalid signs.
             _ => return None,
         };
         let wire_scale = i32::from(u16::from_be_bytes([scale_1, scale_0]));

@@ -29,7 +29,7 @@ pub const REASONS_SUFFIX: &str = ".rejects.jsonl";
 /// A part of a file's name: only this target has refused the rows.
 const OF_TARGET: &str = ".target";
 
-/// The name, with characters replaced that a file name cannot have.
+/// The name, in which `_` replaces the characters that a file name cannot have.
 pub fn reject_file_name(name: &str) -> String {
     name.chars()
         .map(|c| if c == '/' || c.is_control() { '_' } else { c })
@@ -38,21 +38,21 @@ pub fn reject_file_name(name: &str) -> String {
 
 /// The rejects of one piece of work. A file is created with its first reject.
 ///
-/// Each `NAME.rejects` is a file in the input's own dialect and encoding, with the header: the same package reads it.
-/// Its `.jsonl` has a line for each of its rows, in the same order ([`ReasonReader`]). There is more than one file in
-/// these cases:
+/// Each `NAME.rejects` is a file in the input's own dialect and encoding, with the header, so that the same package can
+/// load it. Its `.jsonl` has a line for each of its rows, in the same order ([`ReasonReader`]). There is more than one
+/// file in these cases:
 ///
-/// - Only the end of its file ends a row, such as one with an unclosed quote. Such a row would include everything after
-///   it, so it is in a separate file `NAME.last.rejects` (`last2`, ...), without a line end.
+/// - A row, such as one with an unclosed quote, is ended only by the end of its file. Followed by other rows, it would
+///   include them, so it is in a separate file `NAME.last.rejects` (`last2`, ...), without a line end.
 /// - The input files have different encodings. Rows of the second encoding are in `NAME.ENCODING.rejects`.
-/// - Rows go to each of several targets, and this one has refused some: they are in `NAME.target.rejects`.
+/// - Each row goes to several targets, and only this target has refused it. Such rows are in `NAME.target.rejects`.
 pub struct RejectFile {
     folder: Arc<RejectsFolder>,
     name: String,
     dialect: Dialect,
     header: Option<Vec<String>>,
     open: Vec<OpenFile>,
-    /// The rows that need separate files.
+    /// The number of rows so far that needed separate files.
     last_count: usize,
 }
 
