@@ -25,7 +25,7 @@ TEXTS = {
 
 
 def chunks_told(running: Running, status: int) -> int:
-    """Let it end, and return the number of chunks that it had read."""
+    """Let the command end, and return the number of chunks that it read."""
     outcome = running.wait().expect(status)
     events = [json.loads(line) for line in outcome.output.splitlines()]
     return sum(event["event"] == "progress" for event in events)

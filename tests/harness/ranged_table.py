@@ -12,7 +12,7 @@ TABLE = "CREATE TABLE orders (id bigint PRIMARY KEY, v int NOT NULL, pad text NO
 
 
 def filled(database: Database, ranges: int) -> Database:
-    """Return a database with a table of this many ranges; nothing else changes its statistics."""
+    """Return a database with a table of this many ranges; only ANALYZE changes its statistics."""
     database.execute(f"{TABLE} {SPARSE}")
     add_rows(database, 1, ranges * ROWS_OF_A_RANGE)
     database.execute("ANALYZE orders")
@@ -27,12 +27,12 @@ def add_rows(database: Database, first: int, last: int) -> None:
 
 
 def now(database: Database) -> int:
-    """Return the number of the next transaction."""
+    """Return the id of a new transaction; later transactions have larger ids."""
     return int(str(database.value("SELECT pg_current_xact_id()::text")))
 
 
 def keys_since(database: Database, transaction: int) -> tuple[int, int, int]:
-    """Return the smallest and the largest key of the rows stored since, and their number."""
+    """Return the smallest and largest key, and the number, of rows stored since a transaction."""
     found = database.rows(
         f"SELECT min(id), max(id), count(*) FROM orders WHERE xmin::text::bigint > {transaction}"
     )

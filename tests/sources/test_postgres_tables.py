@@ -1,4 +1,4 @@
-"""Tables of PostgreSQL, copied into another database: every value, at one moment, or refused."""
+"""Tables of PostgreSQL are copied as of one moment, with every value, or are refused."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ TYPES = [
     ("da", "date[]", ["ARRAY['infinity'::date, '4713-01-01 BC']"]),
 ]
 
-# Types that a table of the types above needs.
+# Definitions of the types that are not built in.
 OWN_TYPES = (
     "CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE DOMAIN even AS int CHECK (VALUE % 2 = 0);"
     "CREATE TYPE pair AS (i integer, t varchar(3), m mood[], e even)"
@@ -474,7 +474,7 @@ def test_bad_input_is_a_sentence(
 
 
 def test_a_package_that_says_too_much(database: Database, target: Database, inrush: Inrush) -> None:
-    """Files and a source, or words for files, are refused with their line."""
+    """A flow with both files and a source, or a source with both or neither of table and query."""
     text = package(database, target, "t", 'table = "t"', files='"x.csv"')
     path: Path = inrush.write("copy.toml", text)
     inrush("check", path).expect(USAGE, "from `files` or from a `source`")

@@ -8,8 +8,9 @@ from harness.command import FAILED, REJECT_LIMIT, USAGE
 from harness.packages import Value, flow, package
 from sqlserver.loads import Loads
 
-# The columns of the file, its row, the table when the load is planned, and afterwards; what the
-# load says, and what the same command says then.
+# The columns of the file and its only value; the columns of the table when the load is planned, and
+# when it is switched; the load's error; the exit status and the message of the same command
+# afterwards.
 CHANGED: dict[str, tuple[list[Value], str, str | None, str, str, tuple[int, str]]] = {
     "digits": (
         ["id int", "note numeric(9,3)"],

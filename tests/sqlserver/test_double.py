@@ -1,4 +1,4 @@
-"""The double keeps the rules that it claims: each with the number of its error."""
+"""The double enforces each rule that it claims, with the number of its error."""
 
 from __future__ import annotations
 

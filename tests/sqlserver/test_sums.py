@@ -40,7 +40,7 @@ CHANGES: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_value_that_others_change_in_staging_is_found(loads: Loads, change: str) -> None:
-    """A run that was killed has committed the unit: its sums are in the ledger."""
+    """The killed run has committed the unit, so the sums of the unit are in the ledger."""
     loads.inrush.write("part.0.csv", ROWS)
     text = package(loads.double.url, flow("t", "part.*.csv", columns=COLUMNS, verify="sums"))
     path = loads.inrush.write("package.toml", text)

@@ -101,7 +101,7 @@ def _moment(random: Random, column: Column) -> str:
         if column.kind == "date":
             found = found.replace(hour=0, minute=0, second=0, microsecond=0)
         if random.random() < 0.2:
-            # Programs that write whole numbers instead of the parts of a date.
+            # Some programs write the parts of a date as whole numbers, without leading zeros.
             one = re.sub(r"%([mdHMSIj])", r"%-\1", one)
         return declared_formats.write(found, one, offset)
     places = column.sizes[0] if column.sizes else 6
@@ -263,7 +263,7 @@ def nearly(random: Random, text: str) -> str:
                 ("NaN", "Infinity", "-inf", "0", "-0", "NA", "NULL", "", "0x10", "1_000")
             )
         case _:
-            # Half a word, or a word twice.
+            # A part of the text, the text twice, or the text reversed.
             return random.choice((text[:at], text + text, text[::-1]))
 
 

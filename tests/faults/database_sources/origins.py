@@ -1,4 +1,4 @@
-"""The databases that are read: of a server behind a proxy, or a file of DuckDB."""
+"""The databases that are read: one of a server behind a proxy, or a file of DuckDB."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from harness.servers import Database
 
 
 def keyed(rows: Sequence[Row]) -> Rows:
-    """Return rows by their keys, which are in their first column; fail if one is there twice."""
+    """Return rows by their keys, which are in their first column; fail if a key is there twice."""
     found = {int(row[0] or 0): row for row in rows}
     assert len(found) == len(rows), f"{len(rows) - len(found)} rows are there twice"
     return found
@@ -85,7 +85,7 @@ class ServerOrigin(Origin):
         self.stand = stand
         self.database = database
         self.proxy = proxy
-        # The next command meets sessions that have not noticed that their client is gone.
+        # If true, the next command meets sessions that have not noticed that their client is gone.
         self.keeps_connections = False
         database.execute(VERSIONS)
         for table in tables:
@@ -94,7 +94,7 @@ class ServerOrigin(Origin):
         super().__init__(tables, PostgreSql18(database, database.url))
         address = f"{database.server.user}@127.0.0.1:{proxy.port}/{database.name}"
         self.words = {"url": f"postgresql://{address}?sslmode=disable&{SOON}"}
-        # About the bytes that the server sends for all rows.
+        # The approximate number of bytes that the server sends for all rows.
         self.answer_bytes = int(
             database.value(
                 "SELECT coalesce(sum(pg_relation_size(oid)), 0)::bigint FROM pg_class "
@@ -130,7 +130,7 @@ class ServerOrigin(Origin):
         return [pid for (pid,) in rows]
 
     def end_sessions(self) -> None:
-        """End the connections that the proxy still holds: the server hears nothing of their ends.
+        """End the connections that the proxy holds: the server did not notice that clients left.
 
         Fail if the command has left another session.
         """
