@@ -96,8 +96,8 @@ impl ColumnConverter {
             ColumnType::Decimal { precision, scale } => {
                 if *precision == 0 || *precision > 38 || scale > precision {
                     return Err(invalid(format!(
-                        "decimal({precision}, {scale}) is not possible: it has 1 to 38 digits, of \
-                         which 0 to all are after the point"
+                        "decimal({precision}, {scale}) is not possible: a decimal has 1 to 38 digits, and \
+                         at most all of them are after the point"
                     )));
                 }
                 ColumnConverter::Decimal(Decimal::new(*precision, *scale))

@@ -76,9 +76,9 @@ impl Lossless {
         }
         if self.is_whole && (exponent.is_some() || mantissa.contains(&b'.')) {
             return Some(lost(
-                "it has a point or an exponent, but the column holds whole numbers; likely the \
-                 point separates thousands: declare group_separator = \".\", or it is a code: make \
-                 the column text",
+                "it has a point or an exponent, but the column holds whole numbers; if the point \
+                 separates thousands, declare group_separator = \".\"; if the value is a code, make the \
+                 column text",
             ));
         }
         // Programs that print exponents may print a plus, too.

@@ -126,7 +126,7 @@ impl OneFlow<'_> {
                 &format!(
                     "`{connection}` cannot be compared: it is not PostgreSQL, DuckDB, SQLite or another database with an ADBC driver (Parquet and SQL Server are not)"
                 ),
-                "`inrush verify` without --compare counts the rows of files, and the report of the load has the sums of `verify`",
+                "count the rows of files by `inrush verify` without --compare; the sums of `verify` are in the report of the load",
             )),
         }
     }

@@ -346,7 +346,9 @@ fn percent_decode(text: &str) -> Result<String, String> {
             .get(at + 1..at + 3)
             .and_then(|pair| std::str::from_utf8(pair).ok())
             .and_then(|pair| u8::from_str_radix(pair, 16).ok())
-            .ok_or("a `%` in it is not followed by two hexadecimal digits (a % itself is %25)")?;
+            .ok_or(
+                "a `%` in it is not followed by two hexadecimal digits (write % itself as %25)",
+            )?;
         decoded.push(byte);
         at += 3;
     }

@@ -86,8 +86,8 @@ fn source_read(facts: &Facts) -> Vec<String> {
         let from_disks = facts.disk_read_bytes() / stored;
         clauses.push(if from_disks < 0.5 {
             format!(
-                "this machine's disks read {} meanwhile, for {} of files: the rest came from the cache, over a network or \
-                 through a pipe",
+                "this machine's disks read only {} for {} of files: the rest came from the cache, over a network or through \
+                 a pipe",
                 bytes(facts.disk_read_bytes()),
                 bytes(stored)
             )

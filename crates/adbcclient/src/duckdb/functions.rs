@@ -213,8 +213,8 @@ pub fn load(path: &Path) -> Result<&'static Functions> {
                     .map_or(Path::new("another one"), |(first, _)| first)
                     .display()
             ),
-            hint: "use one library of DuckDB at a time: set the connection's option driver to the \
-                   same library, or start another process"
+            hint: "a process can use only one library of DuckDB: set the connection's option driver to the library \
+                   that is in use, or start another process"
                 .to_owned(),
         }),
     }

@@ -287,7 +287,7 @@ fn conditions(flow: &FlowLineage) -> String {
     for (step, number) in flow.steps.iter().zip(1..) {
         let text_of_step = match &step.condition {
             Some(condition) if step.only_warns => format!(
-                "rows that fail step {number}, {}, are loaded, and counted: {}",
+                "rows that fail step {number}, {}, are counted, but still loaded: {}",
                 step.step,
                 words(condition)
             ),

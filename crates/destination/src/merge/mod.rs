@@ -321,7 +321,7 @@ impl<'a> Merge<'a> {
             ),
             hint: format!(
                 "if another run has loaded the target meanwhile, give this run up with `inrush cleanup`, and load again; \
-                 if such a version is to begin in the future, correct {}",
+                 if such a version begins in the future, correct its {}",
                 identifier(&versions.valid_from.name)
             ),
         })

@@ -228,7 +228,7 @@ pub fn check(plan: &TargetPlan) -> Result<()> {
     if plan.columns.len() > COLUMNS_MAX {
         return Err(Error::Unsuitable {
             what: format!(
-                "{}: {} columns are filled, and a table of SQL Server has at most {COLUMNS_MAX} columns",
+                "{}: {} columns are filled, but a table of SQL Server has at most {COLUMNS_MAX} columns",
                 plan.name.sql,
                 plan.columns.len()
             ),

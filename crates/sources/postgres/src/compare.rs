@@ -283,7 +283,7 @@ pub fn compare(
         return Err(unsuitable(
             Path::new(&source.name),
             format!(
-                "its database has the encoding {}, that of {} has {}, so their servers hash the same text differently",
+                "its database has the encoding {}, but {} has the encoding {}, so their servers hash the same text differently",
                 source.encoding, target.name, target.encoding
             ),
             "compare counts and sums by `inrush verify` without --compare",

@@ -243,7 +243,7 @@ impl SwitchError {
             },
             SwitchError::LaterVersions { column, .. } => Some(format!(
                 "if another run has loaded the target meanwhile, give this run up with `inrush cleanup`, and load again; if such \
-                 a version is to begin in the future, correct {}. Is the server's clock right?",
+                 a version begins in the future, correct its {}. Is the server's clock right?",
                 identifier(column)
             )),
             SwitchError::OverlappingVersion { column, .. } => Some(format!(

@@ -171,8 +171,8 @@ impl ByteAccount<'_> {
             Content::Zeros => Ok(()),
             Content::Member(name, at) => Err(Unlisted {
                 what: format!(
-                    "another member, `{name}`, begins after its end, at byte {at}: archives were joined \
-                     here, or one was written over a longer one"
+                    "another member, `{name}`, begins after the end of the archive, at byte {at}: archives were joined \
+                     here, or an archive was written over a longer one"
                 ),
                 fix: SEPARATE,
             }),

@@ -68,7 +68,7 @@ fn joined_archives_are_refused() {
     // The last archive is cut, so the first archive's directory is found.
     let text = refusal(&[&one[..], &two[..two.len() - 30]].concat());
     assert!(
-        text.contains("another member, `two.tbl`, begins after its end"),
+        text.contains("another member, `two.tbl`, begins after the end of the archive"),
         "{text}"
     );
     // If an archive without members is in front, no row is lost.
