@@ -361,7 +361,7 @@ def test_other_databases_have_none(database: Database, inrush: Inrush) -> None:
         inrush(*copy).expect(
             USAGE,
             f"this destination cannot give a new table the {setting} of its source",
-            f"leave {option} out, or in a package `{setting}` of the source",
+            f"remove {option}, or `{setting}` of the source in a package",
         )
     inrush("copy", "--from", database.url, "--to", "x.duckdb", "--table", "t").expect(CLEAN)
     back = ["copy", "--from", "x.duckdb", "--to", database.url, "--table", "t", "--into", "u"]
