@@ -1,10 +1,12 @@
 \echo Use "CREATE EXTENSION inrush_fastcopy" to load this file. \quit
 
--- Loads the library and opens the gate of this session. Granted to nobody: who may call it, may send bytes to the decoder.
+-- Loads the library and opens the gate of this session. Granted to nobody by default: a role that
+-- may call it may send bytes to the decoder.
 CREATE FUNCTION @extschema@.open(OUT abi pg_catalog.int4, OUT version pg_catalog.text, OUT ways pg_catalog.text[])
     AS 'MODULE_PATHNAME', 'inrush_fastcopy_open' LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
--- NULL, or why this table does not go this way. Without columns: all of the table.
+-- Why this table cannot be loaded in this way; NULL if it can. Without columns, all columns of the
+-- table.
 CREATE FUNCTION @extschema@.refusal(relation pg_catalog.regclass, columns pg_catalog.text[] DEFAULT NULL, way pg_catalog.text DEFAULT 'auto')
     RETURNS pg_catalog.text
     AS 'MODULE_PATHNAME', 'inrush_fastcopy_refusal' LANGUAGE C STABLE PARALLEL UNSAFE;

@@ -1,4 +1,4 @@
-//! A field is decoded as a plain implementation of the rules decodes it.
+//! Compares the decoding of fields with a plain implementation of the rules.
 
 #![no_main]
 

@@ -17,8 +17,8 @@ pub fn opening() -> MutexGuard<'static, ()> {
 /// The beginning of the message about a setting whose value DuckDB refuses.
 pub const SETTING: &str = "it does not take the value of its setting";
 
-/// Refuses a file that this process has open already. DuckDB's lock keeps out other processes, but not its own: two
-/// instances in one process would both write to the file and corrupt it.
+/// Refuses a file that this process has open already. DuckDB's lock keeps out other processes, but not a second
+/// instance in the same process: two instances in one process would both write to the file and corrupt it.
 #[cfg(target_os = "linux")]
 pub fn not_open_here(file: &Path) -> Result<(), Error> {
     let (Ok(wanted), Ok(open)) = (std::fs::metadata(file), std::fs::read_dir("/proc/self/fd"))

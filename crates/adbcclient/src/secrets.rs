@@ -12,8 +12,8 @@ pub struct Secrets(Vec<String>);
 const PIECE_BYTES_MIN: usize = 3;
 
 impl Secrets {
-    /// The secrets in options: values of options with telling names, and the passwords in URLs and in `key=value`
-    /// lists.
+    /// The secrets in options: values of options whose names say that they are secret, and the passwords in URLs and in
+    /// `key=value` lists.
     pub fn of(options: &BTreeMap<String, String>) -> Secrets {
         let mut found = Vec::new();
         for (name, value) in options {

@@ -126,7 +126,7 @@ pub fn account(report: &RunReport, report_path: Option<&Path>) -> String {
 }
 
 /// The part of a report's account that this attempt has loaded. The account of a resumed run also has the rows of earlier
-/// attempts, which took none of its time.
+/// attempts, which took no time of this attempt.
 struct Attempt {
     rows: u64,
     bytes: u64,
@@ -226,7 +226,7 @@ pub fn table(report: &RunReport) -> String {
     columns(&["table", "rows", "rejected", "text", "partitions"], &rows)
 }
 
-/// Columns that stand below each other: the first one to the left, the others to the right.
+/// A table as text: the first column is aligned to the left, the others to the right.
 pub fn columns<const COUNT: usize>(head: &[&str; COUNT], rows: &[[String; COUNT]]) -> String {
     let clean = |row: &[String; COUNT]| row.each_ref().map(|cell| one_line(cell).into_owned());
     let rows: Vec<[String; COUNT]> = rows.iter().map(clean).collect();

@@ -306,7 +306,7 @@ fn hint_for(error: &inrush::Error, reached: &Reached, reads_a_pipe: bool) -> Opt
             "nothing is in the targets (staging = false); the same command loads all of it"
                 .to_owned(),
         ),
-        // The next time a pipe has other data, so none of its units are kept.
+        // A pipe has other data the next time, so none of its units are kept.
         error if reads_a_pipe && !reached.is_temporary() && may_go_on(error) => {
             Some(AFTER_A_PIPE.to_owned())
         }
@@ -350,7 +350,7 @@ fn told(
     {
         notes.push(kept);
     }
-    // If a single transaction fails, nothing is kept.
+    // A load in a single transaction keeps nothing if it fails.
     let staying = ended
         .as_ref()
         .filter(|_| reached.package.run.staging)

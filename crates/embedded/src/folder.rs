@@ -18,7 +18,8 @@ use crate::wait_until_unused::{WAIT_LIMITS, wait_until_free};
 /// The longest path of a socket: `sun_path` has 108 bytes with the NUL at its end.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
 
-/// The records in which a folder with data must be; empty if there are none.
+/// The records in which a folder with data must be listed. `None` if there are no records: then no folder with data is
+/// accepted.
 pub(crate) struct Required<'a>(pub Option<&'a ServerRecords>);
 
 /// A data folder that the user keeps, checked and locked.

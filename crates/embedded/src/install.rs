@@ -249,7 +249,7 @@ fn set_mode(path: &Path, mode: u32) -> Result<(), EmbeddedError> {
         .map_err(file_error("cannot set the mode of", path))
 }
 
-/// The copy outlives a crash of the machine, so it must not be empty files after one.
+/// The copy is still used after a crash of the machine, so its files must not be empty then.
 fn synchronize(folder: &Path) -> io::Result<()> {
     let folder = File::open(folder)?;
     Ok(rustix::fs::syncfs(folder)?)

@@ -98,11 +98,11 @@ impl Janitor {
     }
 }
 
-/// When a process started, in ticks since boot: with the pid it names a process for good.
+/// When a process started, in ticks since boot. Together with the pid, it identifies a process for all time.
 fn start_time(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name may hold blanks and parentheses; the start time is the 22nd field, the state,
-    // which follows the name, the third.
+    // The name may hold blanks and parentheses; The state, which follows the name, is field 3; the start time is field
+    // 22.
     stat.rsplit_once(')')?
         .1
         .split_whitespace()

@@ -1,5 +1,5 @@
-//! Compares the rows of a source with those of its target (`inrush verify --compare`): by hashes that their servers make, if both are
-//! PostgreSQL, and else by reading both sides.
+//! Compares the rows of a source with those of its target (`inrush verify --compare`): by hashes that their servers make, if
+//! both are PostgreSQL, otherwise by reading both sides.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -59,7 +59,7 @@ struct Side {
 
 struct SideColumn {
     name: String,
-    /// The name of its type; none if its values have a form of the database alone.
+    /// The name of its type; none if only this database knows the form of its values.
     type_name: Option<String>,
 }
 
@@ -209,7 +209,7 @@ impl Side {
 }
 
 /// The type by which a column of the source is compared with one of the target: the type of the target. `None` if this
-/// type cannot hold the values of both, as `jsonb`, which PostgreSQL writes in its own form.
+/// type cannot hold the values of both. An example is `jsonb`, which PostgreSQL writes in its own form.
 fn common_type(source: &SideColumn, target: &SideColumn) -> Option<ColumnType> {
     let (own, type_name) = (source.type_name.as_deref()?, target.type_name.as_deref()?);
     if type_name == "jsonb" && own != type_name {

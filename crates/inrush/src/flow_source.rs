@@ -153,9 +153,9 @@ pub fn is_known_type(declared: &str) -> bool {
     TypeName::parse(declared).is_some_and(|name| name.column_type().is_some())
 }
 
-/// The note about columns of a new table that get another type than in the source, because that one has no counterpart: an enum,
-/// a domain and the like. `columns` are those of the new table. `has_counterpart` is asked for the number of a column and its
-/// type as the source declares it.
+/// The note about columns of a new table that get another type than in the source, because the source's type has no
+/// counterpart: an enum, a domain and the like. `columns` are those of the new table. `has_counterpart` is asked for the
+/// number of a column and its type as the source declares it.
 pub fn types_note(
     asked: &FlowAsked<'_>,
     source: &dyn Source,

@@ -1,4 +1,4 @@
-//! Inrush as a library: checks, runs, predicts and looks after loads.
+//! Inrush as a library: checks, predicts and runs loads, and reports on past ones.
 //!
 //! [`registry`] chooses the driver and the destination that a connection means; it is the only file that names
 //! destinations. The `flow_*` files open the sources of flows. [`operations`] has one function for each operation of a

@@ -184,7 +184,7 @@ impl BlockingSession {
         self.raw.tcp().map(|facts| facts.round_trip_min_us)
     }
 
-    /// Nanoseconds that were spent in receiving and in waiting for it.
+    /// Nanoseconds that were spent in receiving bytes and in waiting for them.
     pub fn waited_ns(&self) -> u64 {
         self.waited_ns
     }
@@ -365,8 +365,8 @@ impl BlockingSession {
         }
     }
 
-    /// The next message of an answer: its kind, and where its body is in `received`. It stays the next one until `seen`
-    /// is its end. Notices and other messages that may come at any time are skipped.
+    /// The next message of an answer: its kind, and where its body is in `received`. The same message is returned again
+    /// until `seen` is set to its end. Notices and other messages that may come at any time are skipped.
     fn message(&mut self, doing: &str) -> Result<(u8, std::ops::Range<usize>), SessionError> {
         loop {
             if let [kind, a, b, c, d, rest @ ..] = &self.received[self.seen..self.filled] {

@@ -94,7 +94,7 @@ pub(super) fn all_failed(mut failures: Vec<ClientError>) -> ClientError {
 }
 
 /// Connects and logs in. Bytes move only while the link is polled. If a place for the TLS session is given, the session
-/// is there after the link is dropped.
+/// is put there when the link is dropped.
 pub(super) async fn connect(
     config: &tokio_postgres::Config,
     address: &DatabaseAddress,

@@ -76,7 +76,7 @@ impl ClientError {
         }
     }
 
-    /// The error of what a server says: a refusal, or the end of the connection.
+    /// The error for an error message of the server: a refusal, or the end of the connection.
     pub fn from_facts(facts: RefusalFacts, doing: impl Into<String>) -> ClientError {
         let doing = doing.into();
         let code = SqlState::from_code(&facts.code);

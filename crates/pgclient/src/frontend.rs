@@ -7,7 +7,7 @@ pub fn query(out: &mut Vec<u8>, sql: &str) {
     message(out, b'Q', |out| text(out, sql));
 }
 
-/// Parses a statement without parameters; the unnamed one (`""`) lives until the next one.
+/// Parses a statement without parameters; the unnamed statement (`""`) lives until the next unnamed one is parsed.
 pub fn parse(out: &mut Vec<u8>, name: &str, sql: &str) {
     message(out, b'P', |out| {
         text(out, name);

@@ -212,7 +212,7 @@ fn own_key(own: &OwnCertificate, provider: &CryptoProvider) -> Result<Arc<Certif
         .key
         .metadata()
         .map_err(|error| format!("cannot read the key {key_file} of {file}: {error}"))?;
-    // A key of root's may be lent to a group.
+    // A key that belongs to root may be readable for a group.
     let of_others = match metadata.uid() {
         0 => 0o037,
         _ => 0o077,

@@ -44,7 +44,7 @@ struct CatalogFacts {
     oid: u32,
     modifier: i32,
     server_version: i32,
-    /// The function of the server's own that reads its text.
+    /// The function that reads its text, if it is one of the server's own.
     input: Option<String>,
     /// Digits after the point of money, by the locale that a session of this user begins with.
     money_scale: u8,

@@ -47,7 +47,7 @@ impl Credentials {
     }
 }
 
-/// The text lacks the password and the access token.
+/// Prints neither the password nor the access token.
 impl fmt::Debug for Credentials {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.who())

@@ -82,7 +82,7 @@ impl SessionError {
         }
     }
 
-    /// The server's number of the error, if it is the server's.
+    /// The server's number of the error, if the server reported the error.
     pub fn number(&self) -> Option<i32> {
         match self {
             SessionError::Server(message) | SessionError::Login { message, .. } => {

@@ -24,7 +24,7 @@ enum Look {
     Alive,
     /// The server does not have it any more.
     Gone,
-    /// A server answers, but refuses the login or may not tell about other sessions.
+    /// A server answers, but it refuses the login, or the login may not see other sessions.
     Untold,
     /// No server answered.
     Unanswered,
@@ -85,7 +85,7 @@ impl SilenceChecks {
             Err(WatchError::NoRight) => return Ok(Look::Untold),
             Err(WatchError::Session(error)) => return Err(error),
         }
-        // Numbers are used again, but hardly by a session of this process.
+        // The server may give the number to a new session, but hardly to one of this process.
         let question = format!(
             "SELECT session_id FROM sys.dm_exec_sessions WHERE session_id = {number} AND host_process_id = {}",
             std::process::id()

@@ -11,7 +11,7 @@ const VERSION_8_0: u32 = 0x0800_0000;
 const FLAGS_1: u8 = 0xe0;
 /// Like an ODBC client: ANSI settings on (quoted identifiers, NULLs, padding, warnings), texts of any length.
 const FLAGS_2: u8 = 0x03;
-/// A ticket logs in, and no user and password.
+/// The login is by a ticket, not by user and password.
 const INTEGRATED_SECURITY: u8 = 0x80;
 /// A list of features follows.
 const FLAGS_3: u8 = 0x10;
@@ -52,7 +52,7 @@ pub(crate) enum LoginProof<'a> {
     Ticket(&'a [u8]),
 }
 
-/// The text lacks secrets.
+/// Prints no secrets.
 impl std::fmt::Debug for LoginProof<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self {
@@ -256,7 +256,7 @@ mod tests {
         assert!(!format!("{login:?}").contains("xy"));
     }
 
-    /// A ticket stands before the features, and its length in one of two places.
+    /// A ticket comes before the features, and its length is in one of two places.
     #[test]
     fn a_ticket_is_a_part_of_the_login() {
         let payload = |ticket: &[u8]| {

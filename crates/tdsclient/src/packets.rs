@@ -25,7 +25,7 @@ pub(crate) struct Header {
     pub(crate) status: u8,
     /// Bytes of the packet, header included.
     pub(crate) bytes: usize,
-    /// The number of the session on the server ([MS-TDS] 2.2.3.1.4); 0 if the server does not tell.
+    /// The number of the session on the server ([MS-TDS] 2.2.3.1.4); 0 if the server does not report it.
     pub(crate) session_number: u16,
 }
 

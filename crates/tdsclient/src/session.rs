@@ -107,7 +107,7 @@ impl Session {
         &self.facts
     }
 
-    /// The number of the session on the server (`@@SPID`); `None` if the server does not tell.
+    /// The number of the session on the server (`@@SPID`); `None` if the server does not report it.
     pub fn number_on_server(&self) -> Option<u16> {
         let number = self.transport.session_number();
         (number != 0).then_some(number)
@@ -307,7 +307,7 @@ impl Session {
     /// closed, which rolls back as well.
     pub fn roll_back(&mut self) -> Result<()> {
         if self.in_bulk_load || self.rows.take().is_some() {
-            // Only packets may follow, or rows come that nobody reads.
+            // In a bulk load only packets may follow; after a query, rows arrive that nobody reads.
             self.transport.close();
         }
         if self.transaction == 0 || !self.transport.is_open() {

@@ -5,8 +5,8 @@
 //! forwards them. An open window with data to deliver points to the network. The network has three limits. Loss shows
 //! as segments that were sent again. A full link makes a queue, so the round trip is much longer than the shortest one.
 //! A long round trip without a queue means that a window is too small for it: the receiver's, that of congestion
-//! control, or our send buffer, which holds the bytes in flight (the kernel does not count the last one if a program
-//! waits for many sockets at once).
+//! control, or our send buffer, which holds the bytes in flight (the kernel does not count the time that the send
+//! buffer limits if a program waits for many sockets at once).
 //!
 //! Two of these look alike at first. Loss also happens when a queue overflows; then the queue shows that the link is
 //! full. And if a window is too small for the round trip, a few lost segments cost nothing: loss limits only a

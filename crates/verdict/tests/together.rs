@@ -128,7 +128,7 @@ fn streams_without_work() {
     assert!((seconds(&verdict, Cause::Coordination) - 30.0).abs() < 1e-6);
 }
 
-/// A stream that sleeps between phases while its backend is busy waits for that.
+/// A stream that sleeps between phases while its backend is busy waits for the backend.
 #[test]
 fn a_wait_that_no_phase_names() {
     let asleep = stream(&[(Convert, 0.3), (SendWait, 0.1)])
@@ -302,7 +302,7 @@ fn a_backend_is_busy_once_for_all_that_is_known_of_it() {
     };
     // Four streams instead of two share the work; the backends would allow a larger gain.
     assert!((gain_s(0) - 50.0).abs() < 0.5, "{}", gain_s(0));
-    // Some samples more or less do not turn that over.
+    // A few samples more or less do not change the order of the causes.
     assert!((gain_s(0) - gain_s(10)).abs() < 0.5, "{}", gain_s(10));
 }
 

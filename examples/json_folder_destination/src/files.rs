@@ -11,7 +11,7 @@ use inrush_rows::percent::percent_encoded;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Where everything lies.
+/// The paths of all files and folders.
 #[derive(Clone, Debug)]
 pub struct Layout {
     folder: PathBuf,

@@ -15,10 +15,10 @@
 //! never written, and `begin` removes them.
 //!
 //! **Switch.** `catalog.json` names the folders of a table's rows, and the runs that are switched. One rename of it publishes
-//! all targets of a run and marks the run. Rows are never moved: until then no table has their folder.
+//! all targets of a run and marks the run. Rows are never moved: before the rename, no table of the catalog has their folder.
 //!
 //! **Readers** read the catalog, then the files of the folders that it names. The folders of replaced rows stay until the next
-//! run begins, so that a reader of the catalog of before finds its files. To drop a table, remove it from the catalog, then
+//! run begins, so that a reader of the earlier catalog finds its files. To drop a table, remove it from the catalog, then
 //! remove its folders.
 
 mod catalog;

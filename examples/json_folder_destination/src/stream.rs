@@ -1,4 +1,4 @@
-//! One thread's way into staging: a unit is a file.
+//! The stream of one thread into staging: each unit is a file.
 
 use std::fs::File;
 use std::io::Write;
@@ -111,7 +111,7 @@ impl UnitStream for Stream<'_> {
         files::settle(&unit.file, &unit.path, &rows)?;
         let record_file = layout.units(run, staging).join(&unit.file_name);
         if let Err(error) = files::write_json(&record_file, record) {
-            // The unit is not committed, whatever of its record is there.
+            // The unit is not committed, even if a part of its record was written.
             files::remove_file(&record_file)?;
             files::remove_file(&rows)?;
             return Err(error);

@@ -59,7 +59,7 @@ impl Sources for JsonFolders {
     fn look(&self, asked: &FlowAsked<'_>, _: &mut Vec<String>) -> Result<FlowInputs, PlanError> {
         let looked = self.open(asked)?;
         Ok(FlowInputs {
-            // Rows are no text.
+            // Rows of such a file are not text.
             dialect: Dialect::csv(),
             format: Default::default(),
             reject_hint: None,

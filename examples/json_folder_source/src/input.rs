@@ -31,7 +31,7 @@ impl JsonFile {
         })
     }
 
-    /// Fails if the file is not what it was.
+    /// Fails if the file has changed since the source was opened.
     pub fn check(&self) -> Result<(), SourceError> {
         let what = match self.state_now() {
             Some(now) if now == self.state => return Ok(()),

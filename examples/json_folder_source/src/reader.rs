@@ -54,7 +54,7 @@ impl Places for Lines {
 }
 
 impl<'a> FileReader<'a> {
-    /// Opens the file. Fails if it is not what it was.
+    /// Opens the file. Fails if it has changed since the source was opened.
     pub fn open(
         input: &'a JsonFile,
         columns: &'a [(String, DataType)],

@@ -1,4 +1,5 @@
-//! The memory of the process while large files are read. It is one test, for no other may run in the process.
+//! The memory of the process while large files are read. This is the only test of its program, because no other test
+//! may run in the process.
 
 mod case;
 

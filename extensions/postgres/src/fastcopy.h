@@ -135,7 +135,7 @@ extern void load_tuples(Load *load, ParseState *pstate);
 extern void load_executor(Load *load, ParseState *pstate, CopyStmt *stmt);
 extern void executor_place(Load *load);
 
-/* What last_load() tells; load.c sets it. */
+/* What last_load() returns; load.c sets it. */
 typedef struct LastLoad
 {
 	bool		is_set;

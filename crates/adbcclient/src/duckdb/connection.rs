@@ -94,7 +94,7 @@ pub struct Answer {
     result: QueryResult,
 }
 
-// SAFETY: a result belongs to no thread; it is used by one at a time.
+// SAFETY: a result is not tied to a thread, and only one thread uses it at a time.
 unsafe impl Send for Answer {}
 
 impl Answer {
@@ -217,7 +217,7 @@ impl Drop for Answer {
     }
 }
 
-/// The rows of a result as they are asked for.
+/// Reads the rows of a result on demand.
 pub struct AnswerReader {
     answer: Answer,
     ffi: FFI_ArrowSchema,
@@ -277,7 +277,7 @@ pub(super) fn refused(message: &str) -> AdbcError {
     AdbcError::with_message_and_status(message, Status::Internal)
 }
 
-/// An error of Arrow's.
+/// An Arrow error as an ADBC error.
 pub(super) fn odd(error: ArrowError) -> AdbcError {
     refused(&error.to_string())
 }

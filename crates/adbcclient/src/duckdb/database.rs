@@ -63,7 +63,8 @@ fn id_of(file: &Path) -> Option<FileId> {
     Some((found.dev(), found.ino()))
 }
 
-/// The instance that has this file open in this process. Another one must not open it: both would write to the file.
+/// The instance that has this file open in this process. A second instance must not open it: both would write to the
+/// file.
 pub fn instance_of(file: &Path) -> Option<Arc<Instance>> {
     let wanted = id_of(file)?;
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -126,7 +127,7 @@ impl Config {
 
     fn set(&mut self, name: &str, value: &str) -> AdbcResult<()> {
         let (called, said) = (c_text(name)?, c_text(value)?);
-        // SAFETY: both texts are there during the call.
+        // SAFETY: both texts are valid during the call.
         match unsafe { (self.functions.set_config)(self.handle, called.as_ptr(), said.as_ptr()) } {
             0 => Ok(()),
             // The message leaves out the value, which may be a secret.

@@ -200,7 +200,7 @@ pub fn load(path: &Path) -> Result<&'static Functions> {
                 "is it the library of DuckDB 1.5 or newer for this machine? pip install -U duckdb";
             driver_library::unloaded(&path, &error.to_string(), hint)
         })?;
-        // If another thread was first, its library stays.
+        // If another thread was first, its library is kept.
         let _ = LOADED.set((path.clone(), functions));
     }
     match LOADED.get() {

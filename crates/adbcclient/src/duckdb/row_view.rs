@@ -1,12 +1,12 @@
 //! A view whose rows are a batch of this process, for statements that are prepared once and run for many batches.
 //!
-//! If a statement has a table function of the C interface ([`table_function`](super::table_function)), DuckDB plans it
-//! again for each execution. That takes 0.4 ms, longer than the work on a few thousand rows. A view over an Arrow
-//! stream is read by a table function of DuckDB's own, and its plan is kept.
+//! DuckDB plans a statement again for each execution if it calls a table function of the C interface
+//! ([`table_function`](super::table_function)). That takes 0.4 ms, longer than the work on a few thousand rows. A view
+//! over an Arrow stream is read by a table function of DuckDB's own, and its plan is kept.
 //!
 //! The rows are fields of one column, a struct. DuckDB reads a stream as if it had only the columns that the statement
-//! uses, in the order in which the statement uses them. But the stream does not learn which columns these are, and
-//! always has all of them. So it has one column, which cannot be confused with another.
+//! uses, in the order in which the statement uses them. But the stream is not informed which columns these are, and
+//! always returns all of them. So it has only one column, which cannot be confused with another.
 //!
 //! # Why it is sound
 //!
@@ -43,7 +43,7 @@ pub struct RowView {
     link: Arc<Link>,
 }
 
-// SAFETY: the structure is only read, by DuckDB; what changes has a lock.
+// SAFETY: DuckDB only reads the structure; mutable state has a lock.
 unsafe impl Send for RowView {}
 // SAFETY: see above.
 unsafe impl Sync for RowView {}
@@ -57,7 +57,7 @@ struct State {
 struct Rows {
     /// The rows that the next statement reads, until it has taken them.
     batch: Option<StructArray>,
-    /// DuckDB reads the text after the call that failed.
+    /// The text of the last error, which DuckDB reads after the failed call.
     error: Option<CString>,
 }
 

@@ -1,6 +1,6 @@
 //! A function of SQL that looks at texts before DuckDB uses them, and can refuse a row.
 //!
-//! It returns its first argument unchanged. So it can stand around an argument of another function, and that function is
+//! It returns its first argument unchanged. So it can be wrapped around an argument of another function, which is then
 //! called only with texts that passed the check: `replace(my_check(a, b, c), b, c)`.
 //!
 //! # Why it is sound

@@ -25,7 +25,7 @@ pub struct LedgerDestination {
 }
 
 impl LedgerDestination {
-    /// Lets go of the ledger, then stops the server, if it is an embedded one.
+    /// Closes the ledger, then stops the server, if it is an embedded one.
     pub fn stop(self) -> Result<(), CommandError> {
         drop(self.runs);
         self.reached.stop()

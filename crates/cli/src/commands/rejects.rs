@@ -151,7 +151,7 @@ fn replay(
         folder: folder.clone(),
         data_trust,
     };
-    // Each output reads all rows, and filters those of the others.
+    // Each output of a flow reads all rows, and filters out the rows of the other outputs.
     let has_outputs = ready
         .package
         .flows
@@ -181,8 +181,8 @@ fn replay(
     Ok(success.report.exit_status)
 }
 
-/// The outcome of a replay, in words. With several outputs a row is counted by each of them, so nothing is said of rows that
-/// somebody has removed or added.
+/// The outcome of a replay, in words. If the flow has several outputs, each of them counts every row, so the text does not
+/// mention rows that somebody has removed or added.
 fn closed(run: &RunName, rows_rejected: u64, has_outputs: bool, report: &RunReport) -> String {
     let account = &report.account;
     let had = counted(rows_rejected, "row");

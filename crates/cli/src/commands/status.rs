@@ -58,7 +58,7 @@ fn may_have_marks(destination: &LedgerDestination) -> bool {
     destination.which.package.is_none() || flows.any(is_since)
 }
 
-/// Where the next run begins that loads what is new in a target.
+/// The line that says where the next incremental run of a target begins.
 fn mark_line(mark: &MarkOfTarget) -> String {
     line(&format!(
         "{}: rows whose `{}` is before {} are loaded (run {} of package `{}`); the next run begins there",

@@ -115,7 +115,7 @@ impl Adapter {
         })
     }
 
-    /// If numbers stand for infinities in the database, it cannot hold the dates of those numbers.
+    /// If the database represents the infinities by two numbers, it cannot hold the dates that have these numbers.
     fn days(
         &self,
         column: &ArrayRef,
@@ -173,7 +173,8 @@ impl Adapter {
         Arc::new(mapped.with_data_type(column.data_type().clone()))
     }
 
-    /// The reason for a misfit. A database with infinities holds all of its values; otherwise the driver is the limit.
+    /// The reason for a misfit. The driver takes every value of a database with infinities, so the value is outside the
+    /// database's range; otherwise the driver is the limit.
     fn no_counterpart(&self, is_infinite: bool, has_infinities: bool) -> String {
         let product = self.product;
         match (is_infinite, has_infinities) {
@@ -219,7 +220,7 @@ impl Adapter {
         Arc::new(values.collect::<IntervalMonthDayNanoArray>())
     }
 
-    /// An escape that is not a valid character ends a statement in the database, without naming a row.
+    /// A JSON escape that is not a valid character makes the whole statement fail, with an error that names no row.
     fn check_json(&self, column: &ArrayRef, takes_nul: bool, miss: &mut dyn FnMut(usize, String)) {
         let documents = column.as_string_view();
         for (row, document) in documents.iter().enumerate() {

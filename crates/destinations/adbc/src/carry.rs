@@ -30,7 +30,7 @@ pub enum ColumnCarriage {
     NarrowDecimal,
     /// Its text.
     Text,
-    /// JSON, unchanged; it must have no halves of surrogate pairs.
+    /// JSON, unchanged; it must not contain half of a surrogate pair.
     Json,
     /// The text of JSON as in [`Json`](Self::Json), which must not contain NUL either.
     JsonbText,

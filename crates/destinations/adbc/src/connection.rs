@@ -46,8 +46,8 @@ pub trait AdbcConnection: Send {
     /// Prepares adding rows to a table. The connection does nothing else until the taker has returned.
     fn ingest(&mut self, into: &IngestName, rows: QueueReader) -> AdbcResult<Taker>;
 
-    /// Like [`ingest`](AdbcConnection::ingest), by the statement that `insert` makes of the name of the rows. Only a database that
-    /// evaluates steps has it.
+    /// Like [`ingest`](AdbcConnection::ingest), but runs the statement that `insert` returns for the name of the rows. Only a
+    /// database that evaluates steps implements it.
     fn ingest_by(&mut self, _: &dyn Fn(&str) -> String, _rows: QueueReader) -> AdbcResult<Taker> {
         Err(AdbcError::with_message_and_status(
             "rows are added without a query",

@@ -1,8 +1,8 @@
 //! The constraints of a target that a row can break, from the catalog: CHECK, PRIMARY KEY, UNIQUE, and unique indexes.
 //!
 //! NOT NULL is not included: a NULL is rejected when a row is converted. Foreign keys, exclusion constraints, triggers,
-//! and unique indexes on expressions are not examined: a row that one of them refuses fails the load. Of unique indexes
-//! with a condition, only that of current versions matters, for a merge.
+//! and unique indexes on expressions are not examined: a row that one of them refuses fails the load. A unique index
+//! with a condition matters only for a merge, and only if its condition selects the current versions.
 
 use inrush_destination::{MergePlan, Result, TargetName};
 use inrush_rows::sql_text::take_identifier;
@@ -23,7 +23,7 @@ pub struct Constraints {
     pub keys: Vec<UniqueKey>,
     /// Columns whose values must be unique among the rows that meet a condition.
     pub partial_keys: Vec<PartialKey>,
-    /// Columns of text whose keys are compared by bytes, also if the columns have a collation.
+    /// Columns of text whose keys are compared by bytes, even if the columns have a collation.
     pub binary_texts: Vec<String>,
 }
 
@@ -145,7 +145,7 @@ impl UniqueKey {
 pub struct KeyColumn {
     /// Its name.
     pub name: String,
-    /// The collation of the index, where the database can say it. A column may have another one.
+    /// The collation of the index, if the database reports it. The column may have another collation.
     pub collation: Option<String>,
 }
 
@@ -210,7 +210,7 @@ fn duckdb(session: &mut AdbcSession, name: &TargetName) -> Result<Constraints> {
              FROM duckdb_indexes() WHERE {of_table} AND is_unique AND NOT is_primary ORDER BY index_oid"
         ),
     )?;
-    // Its indexes compare texts by bytes, and its operator `=` by the column's collation.
+    // DuckDB's indexes compare texts by bytes, but its operator `=` compares them by the column's collation.
     let texts = session.rows(
         DOING,
         &format!(

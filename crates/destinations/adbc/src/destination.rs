@@ -112,7 +112,7 @@ fn duckdb_way(library: &Path) -> Result<DuckDbWay> {
     }
 }
 
-/// The folder of a database of SQLite, if it does not exist. SQLite itself only says that it has no memory.
+/// The folder of a database of SQLite, if it does not exist. SQLite itself only reports that it is out of memory.
 fn missing_folder(driver: &str, options: &BTreeMap<String, String>) -> Option<PathBuf> {
     if !driver.to_lowercase().contains("sqlite") {
         return None;
@@ -385,7 +385,7 @@ impl Drop for AdbcDestination {
         let Some(made) = self.made.take().filter(duckdb::file::MadeFile::is_unwanted) else {
             return;
         };
-        // Others may have loaded into the file and closed it before it was opened here.
+        // Another process may have loaded into the file and closed it before it was opened here.
         let count = "SELECT count(*) FROM information_schema.tables \
                      WHERE table_catalog = current_database()";
         let tables = self.control().number("cannot look into the file", count);

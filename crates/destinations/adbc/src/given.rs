@@ -1,8 +1,8 @@
 //! Steps of a flow as a part of the INSERT into a file of DuckDB.
 //!
-//! The file's instance is another one than that of the engine's steps, in the same process, so it is the same library. Its
-//! sessions get the settings that results depend on. A macro or a type of the file would be found before DuckDB's own, so a
-//! file with one gets no steps. Nothing is left in the file.
+//! The file and the engine's steps have separate DuckDB instances, but in one process, so both use the same library. Its
+//! sessions get the settings that results depend on. DuckDB would find a macro or a type of the file before its own, so a
+//! file that has any gets no steps. Nothing is left in the file.
 
 use inrush_destination::{ColumnPlan, Error, GivenSteps, Result};
 
@@ -107,7 +107,7 @@ pub fn failed(error: Error) -> Error {
     match error {
         Error::Refused { doing, message, .. } => Error::StepsFailed {
             doing,
-            // The rest repeats the statement.
+            // The other lines repeat the statement.
             message: message.lines().next().unwrap_or_default().to_owned(),
         },
         other => other,

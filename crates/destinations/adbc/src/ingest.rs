@@ -33,7 +33,7 @@ impl Ingest {
         Ingest::start(queue, session.ingest(into, reader)?)
     }
 
-    /// Begins an ingest by the statement that `insert` makes of the name of the rows.
+    /// Begins an ingest by the statement that `insert` returns for the name of the rows.
     pub fn begin_by(
         session: &mut AdbcSession,
         interrupt: &Interrupt,
@@ -66,7 +66,7 @@ impl Ingest {
         })
     }
 
-    /// Passes on a batch. An error of the driver is returned by this or by [`Ingest::finish`].
+    /// Passes on a batch. An error of the driver is returned by this function or by [`Ingest::finish`].
     pub fn push(&mut self, session: &AdbcSession, batch: RecordBatch) -> Result<()> {
         match self.queue.push(batch) {
             Ok(()) => Ok(()),

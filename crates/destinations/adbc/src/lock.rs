@@ -16,7 +16,8 @@ use crate::session::AdbcSession;
 /// The lock of a run. It is released when this is dropped or its session ends.
 #[derive(Debug)]
 pub enum Held {
-    /// No lock object: the database locks its file, has an advisory lock of the session, or only its ledger.
+    /// No lock object: the database locks its file, the session holds an advisory lock, or only the ledger names the
+    /// holder.
     Elsewhere,
     /// A lock file.
     File {
@@ -114,14 +115,14 @@ pub fn is_held(
     holder: &str,
 ) -> Result<Option<bool>> {
     match quirks.run_lock {
-        // This process has opened the file, so that no other one has.
+        // This process has opened the file, so no other process has it open.
         RunLock::DatabaseFile => Ok(Some(false)),
         RunLock::LedgerOnly => Ok(None),
         RunLock::LockFile => {
             let Some(database) = database_file(session)? else {
                 return Ok(Some(false));
             };
-            // Runs of all packages share the file of the lock; it has the name of its holder.
+            // Runs of all packages share the lock file; it contains the name of its holder.
             let path = LockFile::path(&database);
             let held_by =
                 lock_file::held_by(&path).map_err(Error::file("cannot ask for", &path))?;
@@ -142,7 +143,7 @@ fn advisory(session: &mut AdbcSession, run_key: &RunKey) -> Result<Held> {
     if matches!(error, Error::Interrupted) {
         return Err(error);
     }
-    // The driver returns no code of an error that comes with the rows of an answer, so the locks are asked.
+    // The driver returns no code for an error that arrives with the rows of a result, so the list of locks is read.
     let Some(who) = advisory_holder(session, key)? else {
         return Err(error);
     };

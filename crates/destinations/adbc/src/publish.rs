@@ -191,7 +191,7 @@ impl Fill<'_> {
         Ok(())
     }
 
-    /// Copies the rows, and checks that none of a table that exists was lost or replaced.
+    /// Copies the rows. If the table existed before, checks that no row was lost or replaced.
     fn copy(&self, session: &mut AdbcSession) -> Result<()> {
         let (run, staged) = (self.run, self.staged);
         let staging = &run.stagings[self.place];

@@ -29,7 +29,7 @@ struct State {
     abandoned: bool,
 }
 
-/// The reader is gone: the driver has ended before its rows.
+/// The reader is gone: the driver has ended before it has taken all rows.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Abandoned;
 

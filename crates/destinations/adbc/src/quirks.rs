@@ -24,7 +24,7 @@ pub enum RunLock {
     LockFile,
     /// An advisory lock of the session.
     Advisory,
-    /// The ledger names the holder, but nothing shows if it is alive.
+    /// The ledger names the holder, but nothing shows whether its process is alive.
     LedgerOnly,
 }
 
@@ -44,10 +44,11 @@ pub struct Quirks {
     pub streams: Streams,
     /// CREATE, DROP and ALTER TABLE are part of a transaction.
     pub transactional_ddl: bool,
-    /// The setting for the number of threads of a statement. During a load the streams are threads enough. DuckDB's
-    /// driver flushes 204,800 rows at a time by an INSERT, and with several threads these are split among them. Then
-    /// hardly any row group of 122,880 rows is complete, and incomplete ones are written again at the checkpoint. For
-    /// lineitem (scale 1, two streams) that takes 22 CPU seconds and a file of 281 MB instead of 12 and 184.
+    /// The setting for the number of threads of a statement. It is set to 1 during a load, because each stream has a
+    /// thread of its own. DuckDB's driver flushes 204,800 rows at a time by an INSERT, and with several threads these
+    /// are split among them. Then hardly any row group of 122,880 rows is complete, and incomplete ones are written
+    /// again at the checkpoint. For lineitem (scale 1, two streams) that takes 22 CPU seconds and a file of 281 MB
+    /// instead of 12 and 184.
     pub threads: Option<&'static str>,
     /// The setting for the most memory of its buffers.
     pub memory_limit: Option<&'static str>,
@@ -85,8 +86,9 @@ pub struct Quirks {
     /// A run can be undone, and the rows that it replaces can be kept. This needs DDL in transactions, and one writer
     /// at a time.
     pub undoes: bool,
-    /// `ANALYZE table` updates the statistics of a table. DuckDB has the statement, but it keeps statistics with every write,
-    /// and what ANALYZE finds in a sample is lost when the file is closed, unless rows were written after the last checkpoint.
+    /// `ANALYZE table` updates the statistics of a table. DuckDB has the statement but hardly needs it: every write updates
+    /// the statistics, and what ANALYZE finds in a sample is lost when the file is closed, unless rows were written after the
+    /// last checkpoint.
     pub analyzes: bool,
     /// The statements before and after an ANALYZE that limit its wait for a lock to five seconds; `None` if the
     /// database needs no such limit.

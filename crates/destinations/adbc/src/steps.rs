@@ -37,7 +37,7 @@ pub enum BeginStep {
     NumberRun,
     /// Drops staging tables that no target of the plan uses.
     DropLeftovers,
-    /// Creates the staging tables that do not have the rows that the ledger knows, and forgets their units.
+    /// Creates each staging table that lacks the rows that the ledger records, and removes its units from the ledger.
     CreateStaging,
     /// Enters the run into the ledger, or takes the stopped one over.
     EnterRun,
@@ -45,7 +45,7 @@ pub enum BeginStep {
     EnterLineage,
     /// Commits the transaction.
     Commit,
-    /// From now on the streams are threads enough.
+    /// Sets the number of threads of a statement to 1, because each stream has a thread of its own.
     OneThread,
 }
 

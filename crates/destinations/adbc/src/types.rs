@@ -287,7 +287,7 @@ fn affinity(upper: &str) -> Affinity {
 fn of_sqlite(sql: &str) -> Option<ColumnType> {
     let upper = sql.trim().to_uppercase();
     let affinity = affinity(&upper);
-    // Names that this file gives mean their type again.
+    // A type name that this file writes is read back as the same type.
     let known = upper
         .replace("DECIMAL_TEXT", "DECIMAL")
         .replace("JSON_TEXT", "JSON");

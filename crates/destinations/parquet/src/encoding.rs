@@ -2,9 +2,9 @@
 //!
 //! A dictionary makes repeated values small. If values hardly repeat, it costs time and bytes: each value is hashed,
 //! stored, and written with a number, until the dictionary is full and given up. So a sample of the first rows decides.
-//! The values of its second half that are new, compared with its first half, give an estimate of the number of distinct
-//! values: if `a` values were new in the first half and `b` in the second, each further half brings `b/a` times as many
-//! as the one before, and all together `a / (1 - b/a)`.
+//! The number of distinct values is estimated from the new values in its two halves: if `a` values were new in the
+//! first half and `b` in the second, each further half brings `b/a` times as many as the one before, and all together
+//! `a / (1 - b/a)`.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher};

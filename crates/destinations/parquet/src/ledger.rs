@@ -6,7 +6,7 @@
 //!     runs/7.json            the run: its record and targets
 //!     runs/7.units.jsonl     its units, one on each line, once it is switched
 //!     staging/7/DIGEST/      files of one target, and a record for each unit that is committed
-//!     staging/7/DIGEST.next/ its next generation while it is made, the last one right after
+//!     staging/7/DIGEST.next/ its next generation while it is made; right after the exchange, the old one
 //!     retired/               generations that readers may still be listing
 //!     undone/7/[SCHEMA/]TABLE/   files that an undo has taken out
 //!     locks/                 two for each run key (the run's, and its fence), one for each table, one for the
@@ -113,8 +113,8 @@ impl Root {
         self.home().join(name)
     }
 
-    /// Locks tables by `lock`, which is given the path of each lock and its table in words. All do so in the same order: two
-    /// processes that need the same tables cannot wait for each other.
+    /// Locks tables by `lock`, which is given the path of each lock and its table in words. All callers lock in the same
+    /// order: two processes that need the same tables cannot wait for each other.
     pub(super) fn lock_tables<'a>(
         &self,
         tables: impl Iterator<Item = &'a Path>,
@@ -164,7 +164,7 @@ impl Root {
         Ok(generation)
     }
 
-    /// The run for the contract. If a crash came between the tables and the run's own file, the tables are right.
+    /// The run as the contract has it. If a crash came between the tables and the run's own file, the tables are right.
     pub(super) fn past_run(&self, stored: &StoredRun) -> Result<PastRun> {
         let mut record = stored.record.clone();
         if record.state == RunState::Loading
@@ -301,10 +301,10 @@ pub(super) struct StoredRun {
     pub(super) record: RunRecord,
     /// The targets, in the order of `record.targets`.
     pub(super) targets: Vec<StoredTarget>,
-    /// Whether processes that joined it commit nothing any more.
+    /// True if processes that joined it may not commit any more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_closed: bool,
-    /// Whether its rows are being taken out of its tables again, and some may be out already.
+    /// True if an undo is taking its rows out of its tables; some may be out already.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_being_undone: bool,
     /// The plans of its targets, written before the first exchange.
@@ -394,7 +394,7 @@ impl Generation {
         })
     }
 
-    /// The entries of runs after all files are removed for which `stays` is false.
+    /// The entries of runs, without the files for which `stays` is false.
     pub(super) fn runs_after(&self, stays: impl Fn(&str) -> bool) -> Vec<GenerationRun> {
         let mut runs = self.runs.clone();
         for run in &mut runs {

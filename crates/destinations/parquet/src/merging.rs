@@ -11,7 +11,7 @@ pub(super) fn lay_out(splits: &[SplitFacts<'_>], merge_bytes: Option<u64>) -> La
     let mut units: Vec<UnitLayout> = Vec::new();
     let mut bytes_of_unit = 0_u64;
     for (at, split) in splits.iter().enumerate() {
-        // The size of a pipe is unknown, so it is a unit alone.
+        // The size of a pipe is unknown, so it is a unit of its own.
         let bytes = split.text_bytes.unwrap_or(u64::MAX);
         bytes_of_unit = bytes_of_unit.saturating_add(bytes);
         match units.last_mut() {

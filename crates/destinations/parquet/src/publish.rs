@@ -42,7 +42,7 @@ enum Step {
     Exchange(Next),
 }
 
-/// Publishes all targets of a run, or those that are left.
+/// Publishes all targets of a run, or those that are not published yet.
 pub(super) fn publish(run: &ParquetRun, reached: &dyn Fn(PublishStep)) -> Result<Published> {
     let published = publish_all(run, reached);
     let is_half = || {
@@ -176,7 +176,7 @@ fn build(run: &ParquetRun, target: &RunTarget) -> Result<Step> {
             let kept: BTreeSet<&Path> = kept.iter().map(|file| file.path.as_path()).collect();
             let mut runs = generation.runs_after(|file| kept.contains(Path::new(file)));
             if target.plan.mode != WriteMode::Append {
-                // Also those that wrote no files: their descriptions of the table are outdated.
+                // Runs that wrote no files are marked, too: their descriptions of the table are outdated.
                 let replaces = matches!(target.plan.mode, WriteMode::Replace | WriteMode::Create);
                 runs.iter_mut().for_each(|run| run.gone |= replaces);
             }

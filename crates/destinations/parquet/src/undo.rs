@@ -2,7 +2,7 @@
 //!
 //! Each file of a table has the rows of one run. So a table's next generation is made without the files of the run, and
 //! exchanged with the table as in a publish. A table that the run created is removed, unless it has got other rows
-//! since. A run that replaced rows is refused, because those are not kept.
+//! since. A run that replaced rows is refused, because the replaced rows are not kept.
 //!
 //! # After a crash
 //!
@@ -39,11 +39,11 @@ struct TakeOut<'a> {
     generation: Generation,
     /// The run's files, relative to the table's folder.
     own: BTreeSet<PathBuf>,
-    /// The table goes with them.
+    /// The table is removed with them.
     removes_table: bool,
 }
 
-/// Undoes a run. Nothing is changed if one of its tables cannot be as it was before the run.
+/// Undoes a run. Nothing is changed if one of its tables cannot be restored to its state before the run.
 pub(super) fn undo(
     root: &Root,
     options: &Options,
@@ -179,7 +179,7 @@ fn plan<'a>(
     }))
 }
 
-/// Refuses a run whose table cannot be as it was before.
+/// Refuses a run whose table cannot be restored to its state before the run.
 fn refuse(record: &RunRecord, run: &GenerationRun, name: &str) -> Result<()> {
     if run.gone {
         return Err(impossible(

@@ -124,7 +124,7 @@ pub struct IndexFacts {
     pub definition: String,
     /// True if it is UNIQUE.
     pub unique: bool,
-    /// The definition of the constraint that it stands for (`PRIMARY KEY (a)`).
+    /// The definition of the constraint that it implements (`PRIMARY KEY (a)`).
     pub constraint: Option<String>,
     /// The tablespace that it names, if it is not the database's own.
     pub tablespace: Option<String>,

@@ -29,7 +29,8 @@ impl From<PostgresError> for DriverError {
     }
 }
 
-/// An error of the server stays one, so it is known whether the connection is lost and whether a retry may succeed.
+/// Keeps an error of the server as such, because its type tells whether the connection is lost and whether a retry may
+/// succeed.
 impl From<LedgerError> for DriverError {
     fn from(error: LedgerError) -> DriverError {
         if let LedgerError::Destination(error) = error {

@@ -87,7 +87,7 @@ fn refused(error: PostgresError, target: usize) -> inrush_destination::Error {
     }
 }
 
-/// Rows that are not those that were sent, or of which nobody can say it.
+/// The error for loaded rows that differ from the sent rows, or that could not be compared with them.
 fn unverified(error: VerifyError) -> inrush_destination::Error {
     let (what, hint) = (error.to_string(), error.hint());
     match error {

@@ -106,7 +106,7 @@ pub async fn coverage(
         .collect())
 }
 
-/// The first range of `asked` that overlaps one of `existing`, and that one.
+/// The first range of `asked` that overlaps one of `existing`, and the range that it overlaps.
 pub async fn overlap(
     session: &Session,
     comparable_type: &str,

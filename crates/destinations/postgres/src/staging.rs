@@ -262,7 +262,7 @@ pub fn copy_in(
     )
 }
 
-/// The query whether a table has triggers, because then it may have other rows than its COPYs counted.
+/// The query that finds out whether a table has triggers, which may add or drop rows that its COPYs do not count.
 pub fn has_triggers(schema: &str, name: &str) -> String {
     format!(
         "SELECT relhastriggers FROM pg_class WHERE oid = {}::regclass",

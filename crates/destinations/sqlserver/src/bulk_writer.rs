@@ -73,7 +73,7 @@ impl BulkWriter {
             .map_err(|error| connection::refused(&self.doing, error))
     }
 
-    /// Sends the packets that are whole; all of a message's at its end.
+    /// Sends the complete packets; at the end of a message, all of its packets.
     fn send(&mut self, session: &mut SqlSession) -> Result<()> {
         let sent = session.bulk().send(self.encoder.ready());
         self.encoder.clear_ready();

@@ -4,8 +4,9 @@
 //! break them:
 //!
 //! - a CHECK: rows that make its condition false;
-//! - a unique index, also of a constraint, also a filtered one: rows whose key is already in the target (if its rows stay) or in
-//!   a unit that was staged before; and if rows of the batch share a key, all of them except the first accepted one.
+//! - a unique index, including those of constraints and filtered ones: rows whose key is already in the target (if its rows
+//!   stay) or in a unit that was staged before; and if rows of the batch share a key, all of them except the first accepted
+//!   one.
 //!
 //! The other rows go from the trial into staging. NULL is a value like any other in a key of SQL Server. The trial is made
 //! and dropped in the transaction of the unit.

@@ -24,7 +24,7 @@ use crate::sql;
 const ROWGROUP_ROWS: u64 = 1_048_576;
 /// Fewer rows of a batch stay uncompressed, in a delta rowgroup.
 const COMPRESSED_ROWS_MIN: u64 = 102_400;
-/// The name of the columnstore of a new table. Names of indexes are unique in their table only.
+/// The name of the columnstore of a new table. The name of an index need only be unique within its table.
 const NEW_NAME: &str = "columnstore";
 
 /// The statement that makes a new table, with all of its rows, a columnstore. `on` is the place of its partitions.

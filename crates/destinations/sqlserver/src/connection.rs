@@ -104,7 +104,7 @@ impl SqlSession {
         Ok(session)
     }
 
-    /// What the login agreed on.
+    /// The facts about the session that were agreed on at login.
     pub fn facts(&self) -> &SessionFacts {
         self.session.facts()
     }
@@ -136,7 +136,7 @@ impl SqlSession {
         Ok(self.run(doing, sql)?.into_rows())
     }
 
-    /// The number of the session on the server, if the server tells it.
+    /// The number of the session on the server, if the server reports it.
     pub fn number_on_server(&self) -> Option<i32> {
         self.session.number_on_server().map(i32::from)
     }

@@ -9,9 +9,9 @@ use crate::partitions::Partitioning;
 use crate::shape::TableShape;
 use crate::sql;
 
-/// True if TRUNCATE would be refused, or would leave something out. This is so if a foreign key references the table, an indexed
-/// view reads it (error 4712), it is a temporal table, it is replicated or its changes are captured (error 4711), or it has
-/// triggers, which TRUNCATE does not run. Fails if DELETE would change rows of other tables, too.
+/// True if TRUNCATE would be refused, or would not have all effects of DELETE. This is so if a foreign key references the
+/// table, an indexed view reads it (error 4712), it is a temporal table, it is replicated or its changes are captured (error
+/// 4711), or it has triggers, which TRUNCATE does not run. Fails if DELETE would change rows of other tables, too.
 fn must_delete(session: &mut SqlSession, doing: &str, table: &str) -> Result<bool> {
     let object = sql::text(table);
     let rows = [

@@ -146,8 +146,8 @@ impl<'a> Filling<'a> {
         let has_rows = match (mode, partitioning) {
             (WriteMode::Create, _) => false,
             (WriteMode::Append | WriteMode::ReplacePartitions, Some(_)) => !filled.is_empty(),
-            // The statement that copies waits for other sessions. If they add rows after this question, an undo counts
-            // these rows, and is refused.
+            // The statement that copies the rows waits for other sessions. If they add rows after this query, a later
+            // undo finds these rows and is refused.
             (WriteMode::Append, None) => catalog::has_rows(self.session, target)?,
             _ => catalog::has_rows_for_certain(self.session, target)?,
         };

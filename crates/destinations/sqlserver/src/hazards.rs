@@ -1,4 +1,4 @@
-//! A preflight asks here for what would slow down or disturb a load: the recovery model, the space in data files and in the
+//! Finds, for a preflight, what would slow down or disturb a load: the recovery model, the space in data files and in the
 //! log, and views that the server updates together with the targets. Triggers are notes of the plan (`catalog.rs`).
 //!
 //! Each question is asked separately. If the server refuses to answer one, for example because the login lacks a right,
@@ -302,7 +302,7 @@ fn is_copied(session: &mut SqlSession, options: &Options, target: &TargetPlan) -
     Ok(shape.obstacle(filled).is_some() || fills_up && catalog::has_rows(session, &target.name)?)
 }
 
-/// True if data files grow without being filled with zeros, or if the server does not tell.
+/// True if data files grow without being filled with zeros, or if the server does not report it.
 fn grows_at_once(session: &mut SqlSession) -> Result<bool> {
     let rows = session.rows(
         "cannot ask for the server's service",

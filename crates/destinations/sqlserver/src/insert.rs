@@ -53,7 +53,7 @@ impl<'a> IdentityInsert<'a> {
         })
     }
 
-    /// Turns it off, and says if that fails.
+    /// Turns it off, and returns an error if that fails.
     fn off(mut self, doing: &str) -> Result<()> {
         self.is_on = false;
         self.session
@@ -65,7 +65,8 @@ impl<'a> IdentityInsert<'a> {
 impl Drop for IdentityInsert<'_> {
     fn drop(&mut self) {
         if self.is_on {
-            // The first error is reported. This one means that the session was lost: then nothing is left to turn off.
+            // The first error is reported. A failure here means that the session was lost, so nothing is left to turn
+            // off.
             let _ = self
                 .session
                 .run("cannot set up a session", &statement(self.table, false));

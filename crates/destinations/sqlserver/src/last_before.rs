@@ -1,4 +1,4 @@
-//! The largest value below another one, for types between whose values there are gaps.
+//! The largest value below another one, for types whose values have gaps between them.
 
 use inrush_rows::calendar::{DAY_MICROSECONDS, civil_from_days, days_from_civil};
 use inrush_rows::column_type::ColumnType;

@@ -19,12 +19,12 @@ pub struct Nodes(Mutex<Found>);
 struct Found {
     /// The number of sessions by their endpoints and nodes.
     sessions: BTreeMap<(String, Option<String>), u64>,
-    /// The server's message, if it did not tell a node.
+    /// The server's message, if it did not report a node.
     unknown: Option<String>,
 }
 
 impl Nodes {
-    /// Notes the endpoint and the node of a session. The load goes on if the server does not tell the node.
+    /// Notes the endpoint and the node of a session. The load goes on if the server does not report the node.
     pub fn see(&self, session: &mut SqlSession) {
         let endpoint = session.facts().endpoint.to_string();
         let number = session.number_on_server().unwrap_or(0);

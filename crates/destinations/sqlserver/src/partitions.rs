@@ -22,9 +22,10 @@ pub struct Partitioning {
     pub scheme: String,
     /// The function of the scheme.
     pub function: String,
-    /// A bound is the first value of a partition (RANGE RIGHT), and not the last one of the partition before.
+    /// True if a bound is the first value of a partition (RANGE RIGHT); false if it is the last value of one (RANGE
+    /// LEFT).
     pub is_right: bool,
-    /// The column whose values decide.
+    /// The column by whose values rows are assigned to partitions.
     pub column: String,
     /// Partitions.
     pub count: u64,

@@ -6,7 +6,7 @@
 //! Readers wait for the transaction. With READ_COMMITTED_SNAPSHOT on, readers of a target do not wait if rows are only added to it by
 //! INSERT. No reader sees a part of the rows.
 //!
-//! SWITCH waits for its lock at low priority: statements that come later are not held up by its waiting.
+//! SWITCH waits for its lock at low priority: statements that come later do not have to wait behind it.
 
 use inrush_destination::changes::{Change, What};
 use inrush_destination::{Error, PublishStep, Published, Result, WriteMode};

@@ -66,10 +66,11 @@ impl Server {
         let (schema, folds, snapshots) = (next(), next(), next());
         let major = version.split('.').next();
         let major: u32 = major.and_then(|major| major.parse().ok()).unwrap_or(0);
-        // Babelfish tells the version of the SQL Server that it imitates. A server does not know the property: NULL.
+        // Babelfish reports the version of the SQL Server that it imitates. SQL Server itself does not know Babelfish's
+        // property and returns NULL.
         let is_babelfish = babelfish == "1";
         let edition = edition.parse();
-        // The versions of Azure do not count features.
+        // On Azure the version number does not show which features exist.
         let is_azure = matches!(
             edition,
             Ok(AZURE_DATABASE | AZURE_INSTANCE | FABRIC_DATABASE)

@@ -1,5 +1,6 @@
-//! The server counts what the sessions of streams waited for in total (`sys.dm_exec_session_wait_stats`, SQL Server 2016
-//! and later). Each session asks about itself, which needs no right. It asks before it ends, because then the server forgets the waits
+//! The server counts what the sessions of streams waited for in total (`sys.dm_exec_session_wait_stats`, SQL Server 2016 and
+//! later). Each session asks about itself, which needs no right. It asks before it ends, because the server forgets the waits
+//! of a session when it ends
 //! (https://learn.microsoft.com/sql/relational-databases/system-dynamic-management-views/sys-dm-exec-session-wait-stats-transact-sql).
 
 use std::collections::BTreeMap;

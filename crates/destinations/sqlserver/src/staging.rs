@@ -1,8 +1,9 @@
 //! Staging tables: one heap for each target, in the schema of the target, with the columns that are filled.
 //!
 //! If the target exists and rows can be switched into it, the heap has its columns in its order, its filegroup or partition
-//! scheme and its compression. The server puts each row into its partition, and the same number of partition is switched
-//! later. If the target is new and gets partitions, its function and scheme are made together with the heap.
+//! scheme and its compression. The server puts each row into its partition. Later each partition is switched to the
+//! partition of the target with the same number. If the target is new and gets partitions, its function and scheme are made
+//! together with the heap.
 
 use inrush_destination::staging_name::{self, PREFIX};
 use inrush_destination::{Error, ReplacedRows, Result, TargetPlan, WriteMode};
@@ -223,7 +224,8 @@ impl Staging {
     }
 }
 
-/// Fails if the columns of a target cannot be those of a table, or the name that its replaced rows are kept under is none.
+/// Fails if the columns of a target cannot be those of a table, or if the name under which its replaced rows are kept is
+/// not the name of a table.
 pub fn check(plan: &TargetPlan) -> Result<()> {
     if plan.columns.len() > COLUMNS_MAX {
         return Err(Error::Unsuitable {

@@ -3,8 +3,8 @@
 //! after [`fill`] is written in those modules too: `tests/sqlserver/test_plan_is_run.py` compares both.
 //!
 //! The statements that fill a target depend on the target, its catalog and its rows ([`ways`](crate::ways)): the plan
-//! uses the facts of its time, and the run asks for them again. If the target refuses a row, the transactions of a
-//! careful load follow, which the plan does not print.
+//! uses the facts at the time of planning, and the run reads them again. If the target refuses a row, the transactions
+//! of a careful load follow, which the plan does not print.
 
 use inrush_destination::sql_ledger::changes::drop_kept_statement;
 use inrush_destination::staging_name::PREFIX;
@@ -411,7 +411,7 @@ impl PlannedSteps<'_> {
             apart: &apart,
             numbers: None,
         };
-        // Of partitions only those are kept that get rows and have some.
+        // Only the partitions that have rows and get new ones are kept.
         let is_partial = staging.plan.mode == WriteMode::ReplacePartitions;
         const SOME: &str = "a partition that gets rows has some";
         let mut push = |step: Step| steps.push(if is_partial { step.only_if(SOME) } else { step });

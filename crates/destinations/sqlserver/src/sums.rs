@@ -13,7 +13,7 @@ use crate::connection::SqlSession;
 use crate::sql;
 use crate::staging::Staging;
 
-/// Digits of decimals whose sums of 10 to the power of 18 rows have 38 digits.
+/// The most digits of a decimal for which a sum over 10 to the power of 18 rows fits into 38 digits.
 const DIGITS_MAX: u8 = 20;
 /// `COUNT` has 31 bits.
 const DIALECT: SumDialect = SumDialect {

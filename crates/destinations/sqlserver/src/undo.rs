@@ -1,5 +1,5 @@
-//! Undoes a run, in one transaction: tables that it made go, tables and partitions that it filled are empty again, and rows that it
-//! replaced and kept are put back.
+//! Undoes a run, in one transaction: tables that it created are dropped, tables and partitions that it filled are empty again,
+//! and rows that it replaced and kept are put back.
 //!
 //! If the partitions that a run filled had no rows before, only they are undone; otherwise the whole table is
 //! ([`UndoCheck`]). Each target is locked before it is checked, until the transaction ends.
@@ -268,8 +268,8 @@ impl TargetUndo<'_> {
         session.run(&doing, &statement).map(drop)
     }
 
-    /// Drops the table, with the partition function and scheme that were made for it, unless something else uses them. A table that
-    /// keeps its rows does, until it is dropped.
+    /// Drops the table, with the partition function and scheme that were made for it, unless something else uses them. The
+    /// table that keeps the run's rows uses them until it is dropped.
     fn drop_target(
         &self,
         session: &mut SqlSession,

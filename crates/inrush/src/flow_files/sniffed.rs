@@ -65,7 +65,8 @@ impl LastGuess {
     }
 }
 
-/// Finds the format of a flow's files, and its columns if nothing declares them, with names of at most so many bytes.
+/// Finds the format of a flow's files, and its columns if nothing declares them. Guessed names have at most
+/// `name_bytes_max` bytes.
 pub fn of(
     flow: &Flow,
     files: &[Arc<SourceFile>],

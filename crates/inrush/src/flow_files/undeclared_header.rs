@@ -114,7 +114,7 @@ impl FirstRecordKind {
     }
 }
 
-/// The names that a header could have, as they are compared.
+/// The names that a header could have, in the form in which they are compared.
 fn names(question: &Question<'_>) -> Vec<String> {
     let folded = |name: &str| name.trim().to_lowercase();
     if question.details.is_empty() {
@@ -136,7 +136,7 @@ fn names(question: &Question<'_>) -> Vec<String> {
         .collect()
 }
 
-/// The first record of all files, as names are compared, and its place.
+/// The first record of all files, in the form in which names are compared, and its place.
 fn first_record(
     files: &[&Arc<SourceFile>],
     dialect: &Dialect,

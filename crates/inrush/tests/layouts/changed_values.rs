@@ -74,7 +74,7 @@ fn rows_that_are_right_have_their_sums() {
 fn a_destination_that_stops_within_a_batch_gets_its_rest() {
     let files = Files::new(false);
     let scene = laid_out::set(files.path(), scene(one_stream_each_pair));
-    // No batch and no file has a multiple of it.
+    // No batch and no file has a multiple of seven rows.
     scene.rows_at_once.store(7, Ordering::SeqCst);
     files
         .run_verified(2, "sums")

@@ -339,7 +339,7 @@ mod tests {
     #[test]
     fn memory_is_bounded_after_the_login() {
         let login = [request(0, b""), message(b'Z', b"I")].concat();
-        // A setting that changes again and again is one.
+        // A setting that changes again and again counts once.
         let same = message(b'S', b"search_path\0pg_catalog\0").repeat(5_000);
         assert_eq!(wrong(&rules(None), &[login.clone(), same].concat()), None);
         // Rows without a column take memory too.

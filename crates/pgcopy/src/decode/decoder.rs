@@ -96,7 +96,7 @@ impl BinaryDecoder {
         self.rows_of(bytes, start)
     }
 
-    /// To be called when the stream is over: `rest` is that of the last block.
+    /// Call this at the end of the stream, with the `rest` of the last block.
     pub fn end(&self, rest: &[u8]) -> Result<(), DecodeError> {
         match (self.is_at_end, rest.len()) {
             (true, 0) => Ok(()),

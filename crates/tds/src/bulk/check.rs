@@ -391,7 +391,8 @@ fn time_text(microseconds: i64) -> String {
     }
 }
 
-/// A moment, by the number that batches use beyond the range of 64 bits.
+/// The text of a moment, given as the number that batches have for it. Some numbers stand for moments beyond the range
+/// of 64 bits.
 fn moment_text(number: i64) -> String {
     match number {
         timestamp::INFINITY => return "infinity".to_owned(),

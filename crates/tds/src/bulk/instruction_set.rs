@@ -1,7 +1,7 @@
 //! The instructions that the encoder may use, detected at run time.
 //!
-//! The calls in `rows.rs` rely on the proofs in [`Instructions`]: they are of [`inrush_scan::cpu`], and exist only if
-//! the processor has the instructions.
+//! The calls in `rows.rs` rely on the proofs in [`Instructions`]. These come from [`inrush_scan::cpu`], and exist only
+//! if the processor has the instructions.
 
 #[cfg(target_arch = "x86_64")]
 use inrush_scan::cpu::Avx2;

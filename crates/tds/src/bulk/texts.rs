@@ -183,9 +183,9 @@ pub(super) unsafe fn put_chunked_utf16(
     }
 }
 
-/// Writes the total, the length of the only chunk, and the end after it. The total is sent as unknown, like by all
-/// recorded clients (`tests/sqlserver/captures`). An empty value has no chunk: a chunk of no bytes would be its end,
-/// and the next four bytes would be read as the next value.
+/// Writes the total, the length of the only chunk, and the end after it. The total is sent as unknown, as all recorded
+/// clients do (`tests/sqlserver/captures`). An empty value has no chunk: a chunk of no bytes would be its end, and the
+/// next four bytes would be read as the next value.
 ///
 /// # Safety
 ///

@@ -136,7 +136,7 @@ fn what_is_no_description_is_an_error() {
 }
 
 proptest! {
-    /// Any bytes are a description or an error.
+    /// Any bytes are read as a description or cause an error.
     #[test]
     fn any_bytes(bytes in vec(any::<u8>(), 0..200)) {
         let _ = RowMetadata::parse(&bytes);

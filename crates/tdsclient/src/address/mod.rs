@@ -144,7 +144,7 @@ pub struct SessionOptions {
     pub silence: Duration,
 }
 
-/// The text lacks the password and the access token.
+/// Prints neither the password nor the access token.
 impl fmt::Debug for SessionOptions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter

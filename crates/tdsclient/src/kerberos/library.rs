@@ -2,11 +2,11 @@
 //!
 //! # Why it is sound
 //!
-//! The types are those of `gssapi/gssapi.h` on Linux: `OM_uint32` is `u32`, buffers are a length and a pointer, OIDs are
-//! a length of 32 bits and a pointer, and names, contexts and credentials are opaque pointers. The library is never unloaded, so its
-//! function pointers stay valid. Names and contexts belong to one [`Context`], which gives them back when it is dropped;
-//! bytes that the library allocates are copied and given back at once. A context may be used by any thread, but by one at
-//! a time; `&mut self` ensures that.
+//! The types are those of `gssapi/gssapi.h` on Linux: `OM_uint32` is `u32`, buffers are a length and a pointer, OIDs are a
+//! length of 32 bits and a pointer, and names, contexts and credentials are opaque pointers. The library is never unloaded, so
+//! its function pointers stay valid. Names and contexts belong to one [`Context`], which releases them when it is dropped;
+//! bytes that the library allocates are copied and freed at once. A context may be used by any thread, but by one at a time;
+//! `&mut self` ensures that.
 #![expect(unsafe_code, reason = "functions of C, looked up by their names")]
 
 use std::ffi::{c_int, c_void};
@@ -202,7 +202,7 @@ impl Context {
         texts
     }
 
-    /// The bytes of a buffer that the library has allocated, which gets it back.
+    /// Copies the bytes of a buffer that the library has allocated, and frees the buffer.
     fn taken(&self, mut buffer: Buffer) -> Vec<u8> {
         if buffer.value.is_null() {
             return Vec::new();
@@ -213,7 +213,7 @@ impl Context {
         };
         let bytes = bytes.to_vec();
         let mut minor = 0;
-        // SAFETY: the buffer is the library's, and is not used after this.
+        // SAFETY: the library has allocated the buffer, which is not used after this.
         unsafe { (self.functions.release_buffer)(&mut minor, &mut buffer) };
         bytes
     }

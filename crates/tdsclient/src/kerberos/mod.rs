@@ -20,7 +20,7 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// One side of a negotiation.
 pub(crate) trait Negotiation: Send + Sized + 'static {
-    /// The next token, after that of the other side; its first one is empty.
+    /// The next token, given the last token of the other side, which is empty at the first step.
     fn step(&mut self, received: &[u8]) -> Result<Step, NegotiationFault>;
 }
 

@@ -70,7 +70,7 @@ struct Silence {
 struct Wait {
     /// Calls of the socket in which no byte has passed.
     silent_ticks: u32,
-    /// A check says that no byte will pass. It is tried once more, because some may have come during the check.
+    /// A check says that no byte will pass. The socket is read once more, because bytes may have come during the check.
     is_hopeless: Option<&'static str>,
 }
 
@@ -249,7 +249,7 @@ impl Transport {
         }
     }
 
-    /// The number of the session on the server; 0 if the server does not tell.
+    /// The number of the session on the server; 0 if the server does not report it.
     pub(crate) fn session_number(&self) -> u16 {
         self.session_number
     }

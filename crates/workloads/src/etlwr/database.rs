@@ -33,7 +33,7 @@ pub enum Server {
 pub struct Stored {
     /// Bytes of all tables.
     pub all: u64,
-    /// Bytes of each target; `None` if the database does not tell.
+    /// Bytes of each target; `None` if the database does not report them.
     pub by_target: Option<BTreeMap<String, u64>>,
 }
 

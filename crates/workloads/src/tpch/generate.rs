@@ -1,7 +1,7 @@
 //! Generates the files of TPC-H, byte for byte those of dbgen.
 //!
 //! A table in several parts is `<table>.tbl.1`, `<table>.tbl.2` and so on, each as `dbgen -C <parts> -S <part>` writes
-//! it. A table in one part is `<table>.tbl`, and so are always the two small tables.
+//! it. A table in one part is `<table>.tbl`. The two small tables always have one part.
 
 use std::fmt::Display;
 use std::io::{self, Write};

@@ -118,7 +118,7 @@ impl FolderCase {
     }
 }
 
-/// Writes other bytes in place, and gives the file its time of before.
+/// Writes other bytes in place, and sets the file's time back to the earlier one.
 fn write_with_same_time(path: &Path, bytes: &[u8]) {
     let before: SystemTime = fs::metadata(path)
         .and_then(|facts| facts.modified())

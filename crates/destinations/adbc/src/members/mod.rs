@@ -7,14 +7,14 @@
 //! | `numbers.rs` | the numbers that a run has given, and what is kept of them with each unit |
 //!
 //! A run has a table beside the ledger for each reference, with the keys and numbers of its members. It is one of the run's
-//! staging tables, so it is dropped like these. A unit's transaction adds the members that no other one is known to have
-//! committed. Streams may add the same member, always with the same number, so the table has no key.
+//! staging tables, so it is dropped like the others. A unit's transaction adds the members that no other transaction is
+//! known to have committed. Streams may add the same member, always with the same number, so the table has no key.
 //!
-//! # Why a number stands for one key
+//! # Why a number belongs to one key
 //!
 //! - DuckDB: it is a value of the reference's own sequence.
 //! - SQLite: it follows the highest number in `sqlite_sequence`. The transaction of a unit holds the only lock of writers from
-//!   its first statement, and raises `sqlite_sequence` when it ends. So no other program gives a row the same number, also
+//!   its first statement, and raises `sqlite_sequence` when it ends. So no other program gives a row the same number, not even
 //!   while the run is stopped. If the transaction is rolled back, its numbers are forgotten.
 
 mod numbers;
@@ -203,7 +203,8 @@ fn next_number(
             ),
         )?;
         let created = created.into_iter().flatten().flatten().next();
-        // Only a column INTEGER PRIMARY KEY can have it, and that is the number: it is unique alone.
+        // Only a column INTEGER PRIMARY KEY can have AUTOINCREMENT, and here that column is the number, so the number
+        // is unique.
         return match created.is_some_and(|text| sql::mentions(&text, "AUTOINCREMENT"))
             && is_row_id(session, members)?
         {

@@ -138,12 +138,13 @@ impl RunMembers {
         Ok(kept)
     }
 
-    /// The transaction that keeps these members is committed.
+    /// Notes that the transaction with these members was committed.
     pub fn committed(&self, kept: &KeptNumbers) {
         self.state().given.committed(kept);
     }
 
-    /// A unit has ended. In SQLite, numbers that it has not committed may be given to others from here on.
+    /// Notes that a unit has ended. In SQLite, numbers that it has not committed may be given to other members from
+    /// here on.
     pub fn end_unit(&self) {
         if self.shared.quirks.vendor == Vendor::Sqlite {
             let mut state = self.state();
@@ -152,7 +153,8 @@ impl RunMembers {
         }
     }
 
-    /// Uses the numbers of members that others have added meanwhile for rows that are loaded from here on.
+    /// Reads the numbers of members that others have added meanwhile. Rows that are loaded from here on get these
+    /// numbers.
     pub fn refresh(&self, session: &mut AdbcSession) -> Result<()> {
         for (at, table) in self.tables.iter().enumerate() {
             let rows = session.rows(

@@ -5,7 +5,7 @@ use inrush_rows::column_type::ColumnType;
 
 /// Decimals are cut into parts of this many digits, whose sums fit into 128 bits.
 const CUT_DIGITS: i32 = 19;
-/// Digits of decimals whose sum of 10 to the power of 20 rows has the 38 digits that DuckDB sums up.
+/// The most digits of a decimal for which a sum over 10 to the power of 20 rows fits into DuckDB's 38 digits.
 const SUMMED_DIGITS_MAX: u8 = 18;
 /// The infinities of dates and of timestamps count as in the engine's sums.
 const DATES: (&str, &str) = ("2147483647", "-2147483648");

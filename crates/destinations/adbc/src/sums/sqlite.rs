@@ -61,7 +61,7 @@ pub fn measures(form: ColumnForm, name: &str) -> Option<Vec<Vec<Addend>>> {
     })
 }
 
-/// Whole numbers in three parts. What is stored as another type is left out, so that the sums differ.
+/// Whole numbers in three parts. Values that are stored as another type are left out, so that the sums differ.
 fn whole_number(name: &str) -> Vec<Addend> {
     let part = |value: String, exponent| {
         let value = format!("CASE WHEN typeof({name}) = 'integer' THEN {value} END");
@@ -144,7 +144,7 @@ fn time(time: &str) -> [Addend; 2] {
 fn timestamp(name: &str) -> Vec<Addend> {
     let finite = format!("CASE WHEN {name} NOT LIKE '%infinity' THEN");
     let date = format!("substr({name}, 1, instr({name}, ' ') - 1)");
-    // The zone is always +00:00; a fraction of a second stands before it.
+    // The zone is always +00:00; a fraction of a second comes before it.
     let clock =
         format!("({finite} replace(substr({name}, instr({name}, ' ') + 1), '+00:00', '') END)");
     let [seconds, microseconds] = time(&clock);
@@ -156,7 +156,7 @@ fn timestamp(name: &str) -> Vec<Addend> {
         },
         seconds,
         microseconds,
-        // As the engine's sums have them.
+        // The numbers by which the engine's sums represent the infinities.
         count(name, "infinity", 9_224_318_721_654_775_807, -6),
         count(name, "-infinity", -9_222_425_352_054_775_808, -6),
     ]

@@ -39,7 +39,7 @@ pub struct BackendLook {
 }
 
 impl BackendLook {
-    /// Connects, to sample the sessions with an application name, and a table.
+    /// Connects, to sample a table and the sessions with an application name.
     pub fn open(
         address: &DatabaseAddress,
         version: i32,

@@ -222,7 +222,7 @@ impl ClientServer for PostgresClients {
             for statement in &statements {
                 connection.execute(statement, "making the tables of the measurement").await?;
             }
-            // A run must not pay for writes that an earlier run has left.
+            // Pages that an earlier run has left unwritten must not slow down this run.
             let refused = connection.execute("CHECKPOINT", "making ready").await;
             match refused {
                 Ok(()) => Ok(Vec::new()),

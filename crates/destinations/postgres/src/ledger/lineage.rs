@@ -2,7 +2,7 @@
 //!
 //! Its table is not part of the ledger's version: a program that does not know it ignores it, and a run without the
 //! privilege to create it is loaded all the same. It has no reference to the table of runs, because that takes a privilege
-//! on it.
+//! on that table.
 
 use inrush_rows::ids::RunId;
 

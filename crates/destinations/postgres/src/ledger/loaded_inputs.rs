@@ -1,4 +1,4 @@
-//! The inputs that the switched runs of a package have loaded, for the question whether they are loaded already.
+//! The inputs that the switched runs of a package have loaded, to find those that need not be loaded again.
 
 use inrush_destination::LoadedInput;
 use inrush_rows::ids::{FileKey, RunId, RunKey};

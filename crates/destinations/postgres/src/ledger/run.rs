@@ -66,7 +66,7 @@ fn stored_run(row: &tokio_postgres::Row) -> StoredRun {
     }
 }
 
-/// The table has a CHECK of its words.
+/// The state that this word means. A CHECK of the table allows no other words.
 fn state(word: &str) -> RunState {
     RunState::of_word(word).unwrap_or(RunState::Loading)
 }
@@ -302,8 +302,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Takes a stopped run over: ends the backends that it left, then raises the epoch, which waits for transactions of
-    /// theirs that are still committing.
+    /// Takes a stopped run over: ends the backends that it left, then raises the epoch. Raising it waits for
+    /// transactions of these backends that are still committing.
     pub async fn take_over(
         &self,
         session: &Session,
@@ -341,8 +341,8 @@ impl Ledger {
         }
     }
 
-    /// Checks inside a transaction that this process still holds the run, and keeps it so until the transaction ends:
-    /// `FOR SHARE` makes an update of the epoch wait.
+    /// Checks inside a transaction that this process still holds the run, and that no other process takes it over until
+    /// the transaction ends: `FOR SHARE` makes an update of the epoch wait.
     pub async fn hold_fence(&self, session: &Session, fence: &Fence) -> Result<(), LedgerError> {
         self.check_fence(session, fence, "FOR SHARE").await
     }
@@ -403,7 +403,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// True if the run was switched. Answers this if the reply to the switch's COMMIT was lost: it waits for a
+    /// True if the run was switched. Used if the reply to the switch's COMMIT was lost: the query waits for a
     /// transaction that is still committing.
     pub async fn is_switched(&self, session: &Session, run_id: RunId) -> Result<bool, LedgerError> {
         let sql = format!(

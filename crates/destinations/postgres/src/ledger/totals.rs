@@ -36,8 +36,8 @@ impl UnitAccounts {
     }
 }
 
-/// Goes before a LATERAL query of `shard`, which has these columns from version 5 on. A name that the query does not
-/// find in the table is looked up here.
+/// Goes before a LATERAL query of `shard`, which has these columns from version 5 on. For an older table, the query
+/// finds the columns here.
 pub(super) const BEFORE_VERSION_5: &str =
     "(SELECT 0::int8 AS rows_filtered, 0::int8 AS rows_added) older";
 

@@ -150,8 +150,8 @@ impl Ledger {
         Ok(splits)
     }
 
-    /// The splits of a run that were committed, or only those of a unit, one after the other: there may be a million. Those of
-    /// a unit follow each other, and in it those of a file.
+    /// The splits of a run that were committed, or only those of a unit, one after the other: there may be a million. The
+    /// splits of a unit come one after the other, and within a unit the splits of a file.
     pub async fn each_split(
         &self,
         session: &Session,
@@ -228,8 +228,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// True if the table for a unit's rows is still the table that the unit began with. Ask inside the transaction that
-    /// has written to it, because its lock keeps the table.
+    /// True if the table for a unit's rows is still the table that the unit began with. Call this inside the
+    /// transaction that has written to the table, because its lock prevents that the table is dropped.
     pub async fn stands(
         &self,
         session: &Session,

@@ -11,7 +11,7 @@ use crate::quote::identifier;
 /// The server function that accepts one statement, and reports several as a syntax error. It raises no other one.
 const TAKES_ONE_STATEMENT: &str = "exec_parse_message";
 
-/// A version because of which rows cannot be merged. All are texts of the server.
+/// A version that prevents the merge of rows. All fields are texts of the server.
 #[derive(Debug, Default)]
 pub struct VersionAt {
     /// Its key, with the names of the columns.

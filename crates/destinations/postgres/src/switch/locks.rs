@@ -42,8 +42,8 @@ pub(super) async fn hold_staging(
     Ok(())
 }
 
-/// Locks targets in a fixed order, by their names, so that two switches cannot wait for each other. If the switch goes
-/// in that order anyway, nothing is locked here: each target is locked before its rows come.
+/// Locks targets in a fixed order, by their names, so that two switches cannot wait for each other. If the switch fills
+/// the targets in that order anyway, nothing is locked here: each target is locked before it gets its rows.
 pub(super) async fn lock_by_name(
     session: &Session,
     task: &SwitchTask<'_>,

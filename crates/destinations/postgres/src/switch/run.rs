@@ -188,7 +188,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Switches all flows, each after those whose targets its own target refers to.
+    /// Switches all flows. A flow comes after the flows whose targets its own target refers to.
     async fn flows(
         &mut self,
         session: &Session,

@@ -58,7 +58,7 @@ impl<'a> TargetCopy<'a> {
         Ok(rows)
     }
 
-    /// The same, for any statements and with the users' search path.
+    /// Like [`TargetCopy::copy`], for any statements and with the user's search path.
     pub(super) async fn rows(
         &self,
         careful: &mut impl CarefulRows,

@@ -69,7 +69,7 @@ pub(super) async fn merge(
     })
 }
 
-/// The version that a query finds, because of which rows cannot be merged.
+/// The version that prevents the merge of rows, as a query finds it.
 async fn version_at(
     session: &Session,
     sql: &str,

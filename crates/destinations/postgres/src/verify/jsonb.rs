@@ -18,7 +18,8 @@ pub(super) fn append_canonical(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// No recursion, because documents may be nested as deep as the server's stack allows, and it is larger than ours.
+/// No recursion, because documents may be nested as deep as the server's stack allows, and that stack is larger than
+/// ours.
 fn canonical(text: &[u8]) -> Option<Vec<u8>> {
     let mut open: Vec<Open> = Vec::new();
     let mut at = 0;

@@ -8,10 +8,10 @@
 //! | `numbers.rs` | the numbers that a run has given, and what is kept of them with each unit |
 //!
 //! A run has a table beside the ledger for each reference, with the keys and numbers of its members. It is one of the run's
-//! staging tables, so it is dropped like these. A unit's transaction adds the members that no other one is known to have
-//! committed. Streams may add the same member, always with the same number, so the table has no key.
+//! staging tables, so it is dropped like the others. A unit's transaction adds the members that no other transaction is
+//! known to have committed. Streams may add the same member, always with the same number, so the table has no key.
 //!
-//! # Why a number stands for one key
+//! # Why a number belongs to one key
 //!
 //! It is a value of the reference's own identity column. To take values from it, the keys are inserted into the reference in a
 //! transaction of their own, which is rolled back: the server never gives these values again
@@ -90,8 +90,8 @@ impl MemberTable {
         Ok(found)
     }
 
-    /// Makes the tables of members that do not stand from the attempt before. For each of the targets, returns true if the numbers in
-    /// its staged rows mean nothing any more, because their members are lost.
+    /// Creates the tables of members, except those that the previous attempt has left. For each of the targets, returns true
+    /// if the numbers in its staged rows mean nothing any more, because their members are lost.
     pub fn make(
         tables: &[MemberTable],
         session: &mut SqlSession,

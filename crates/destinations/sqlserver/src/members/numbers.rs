@@ -116,12 +116,13 @@ impl RunMembers {
         Ok(kept)
     }
 
-    /// The transaction that keeps these members is committed.
+    /// Notes that the transaction with these members was committed.
     pub fn committed(&self, kept: &KeptNumbers) {
         self.state().committed(kept);
     }
 
-    /// Uses the numbers of members that others have added meanwhile for rows that are loaded from here on.
+    /// Reads the numbers of members that others have added meanwhile. Rows that are loaded from here on get these
+    /// numbers.
     pub fn refresh(&self, session: &mut SqlSession) -> Result<()> {
         for (at, table) in self.tables.iter().enumerate() {
             let doing = "cannot look for members in the reference of a lookup";
@@ -218,7 +219,7 @@ fn take_some(
             }
             Err(error) => {
                 session.roll_back()?;
-                // Somebody may have added a key since it was looked for: then more keys are known now.
+                // Somebody may have added a key since the reference was searched, so more keys may be known now.
                 let found = numbers_in(session, &table.numbers_of(&all))?;
                 if found.iter().flatten().count() <= numbers.iter().flatten().count() {
                     return Err(error);
