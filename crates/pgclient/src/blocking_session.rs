@@ -174,7 +174,7 @@ impl BlockingSession {
         asked.unwrap_or_else(|| self.raw.backend_process_id())
     }
 
-    /// True if the server is on another machine, as far as the addresses tell.
+    /// True if the server is on another machine, judged by the addresses.
     pub fn is_remote(&self) -> bool {
         self.raw.is_remote()
     }

@@ -69,7 +69,8 @@ impl RawConnection {
                 return Err(connecting::no_answer(address, place, "no answer", hint));
             }
         };
-        // The driver is not asked to end the connection: its link is dropped before the client, and moves no more.
+        // The driver is not asked to end the connection: its link is dropped before the client, and moves no more
+        // bytes.
         drop(link);
         drop(client);
         let fail = |error: io::Error| ClientError::Connect {
@@ -112,7 +113,7 @@ impl RawConnection {
         TcpFacts::of(&self.socket)
     }
 
-    /// True if the server is on another machine, as far as the addresses tell.
+    /// True if the server is on another machine, judged by the addresses.
     pub fn is_remote(&self) -> bool {
         let ends = self.socket.local_addr().and_then(|own| {
             let peer = self.socket.peer_addr()?;

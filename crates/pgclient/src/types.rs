@@ -140,11 +140,11 @@ pub async fn resolve(
 fn array(element: ColumnType) -> ColumnType {
     let element = match element {
         ColumnType::Opaque => return ColumnType::Opaque,
-        // Arrays go as text, in which our sessions read money with two digits.
+        // Arrays are sent as text, in which our sessions read money with two digits.
         ColumnType::Special(SpecialType::Money { scale }) if scale != MONEY_SCALE => {
             return ColumnType::Opaque;
         }
-        // It has values (NaN) that binary decimals do not carry, and arrays go as text.
+        // It has values (NaN) that binary decimals cannot represent, and arrays are sent as text.
         ColumnType::Decimal { precision, scale } => ColumnType::DecimalText {
             limit: Some((u16::from(precision), i16::from(scale))),
         },

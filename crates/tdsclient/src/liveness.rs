@@ -64,7 +64,7 @@ impl SilenceChecks {
     pub(crate) fn check(&mut self) -> Option<&'static str> {
         let looked = match self.ask() {
             Ok(looked) => looked,
-            // The wait that asked ends by the same interrupt.
+            // The wait that started this check is ended by the same interrupt.
             Err(SessionError::Interrupted) => Look::Untold,
             Err(error) => look_of(&error),
         };
@@ -98,7 +98,7 @@ impl SilenceChecks {
     }
 }
 
-/// What a failed question says about the server.
+/// The result of a check whose query has failed.
 fn look_of(error: &SessionError) -> Look {
     match error {
         // All its sessions may be taken, or a token may have expired.

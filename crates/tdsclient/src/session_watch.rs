@@ -19,8 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const PAGE_BYTES: u64 = 8192;
 /// The session waits for no lock.
 const SETTINGS: &str = "SET LOCK_TIMEOUT 0";
-/// The right of the server, that of the database, and the edition, which says which one counts. NULL: a server before SQL Server 2022
-/// does not know the newer right, which VIEW SERVER STATE includes.
+/// The right on the server, the right on the database, and the edition, which decides which of the two counts. NULL: a server
+/// before SQL Server 2022 does not know the newer right, which VIEW SERVER STATE includes.
 const RIGHTS: &str = "SELECT COALESCE(HAS_PERMS_BY_NAME(NULL, NULL, N'VIEW SERVER PERFORMANCE STATE'), \
     HAS_PERMS_BY_NAME(NULL, NULL, N'VIEW SERVER STATE')), \
     HAS_PERMS_BY_NAME(DB_NAME(), N'DATABASE', N'VIEW DATABASE STATE'), CAST(SERVERPROPERTY('EngineEdition') AS bigint)";

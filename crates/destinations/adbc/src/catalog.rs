@@ -118,7 +118,7 @@ pub fn rows_up_to(session: &mut AdbcSession, name: &TargetName, most: u64) -> Re
     Ok(session.number(&doing, &statement)?.unwrap_or(0))
 }
 
-/// Bytes that a table uses; 0 if there is no such table, `None` if the database cannot tell.
+/// Bytes that a table uses; 0 if there is no such table, `None` if the database does not report it.
 pub fn table_bytes(
     session: &mut AdbcSession,
     quirks: &Quirks,

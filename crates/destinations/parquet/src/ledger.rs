@@ -17,7 +17,7 @@
 //! ```
 //!
 //! `_inrush.json` is replaced together with its generation, so a run is in a table exactly if that file lists it. The
-//! run's file in `runs/` is written afterwards; if a crash comes between, it is restored from `_inrush.json`.
+//! run's file in `runs/` is written afterwards; if a crash happens in between, it is restored from `_inrush.json`.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -41,8 +41,8 @@ pub(super) const GENERATION: &str = "_inrush.json";
 pub(super) const FORMAT: u32 = 1;
 /// The format version of a run's file. In version 1 it contained the units of a switched run.
 pub(super) const RUN_FORMAT: u32 = 2;
-/// Runs whose rows are gone are listed for a while, so that a run which stopped between two tables finds that it was in
-/// this one.
+/// Runs whose rows are gone are listed for a while, so that a run that stopped between two tables finds out that its
+/// rows had been in this table.
 const GONE_RUNS_MAX: usize = 100;
 
 /// A folder of tables.
@@ -164,7 +164,8 @@ impl Root {
         Ok(generation)
     }
 
-    /// The run as the contract has it. If a crash came between the tables and the run's own file, the tables are right.
+    /// The run as the contract has it. If a crash happened after the tables were exchanged and before the run's own
+    /// file was written, the tables are right.
     pub(super) fn past_run(&self, stored: &StoredRun) -> Result<PastRun> {
         let mut record = stored.record.clone();
         if record.state == RunState::Loading
@@ -221,7 +222,7 @@ impl Root {
         })
     }
 
-    /// The time when the run came into its last target; `None` if it is not in all of them.
+    /// The time when the run was published to its last target; `None` if it is not in all of them.
     pub(super) fn switched_at(&self, stored: &StoredRun) -> Result<Option<i64>> {
         let mut last = None;
         for target in &stored.targets {

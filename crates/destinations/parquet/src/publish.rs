@@ -284,7 +284,7 @@ fn take_staged(
     Ok((names, rows))
 }
 
-/// A file name also contains the run, so a reader that has listed an older generation opens no file of this one.
+/// A file name also contains the run, so a reader that has listed an older generation opens no file of the new one.
 fn file_name(run: &ParquetRun, key: &UnitKey, number: usize) -> String {
     let record = &run.stored.record;
     let first = first_file(

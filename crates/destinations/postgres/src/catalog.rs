@@ -13,7 +13,7 @@ use crate::types::{self, PostgresType};
 /// A table before the load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableFacts {
-    /// Its OID; a table that is dropped and created again has another one.
+    /// Its OID; a table that is dropped and created again has another OID.
     pub oid: u32,
     /// `pg_class.relkind`: `r` plain, `p` partitioned.
     pub kind: char,
@@ -25,7 +25,7 @@ pub struct TableFacts {
     pub has_rows: bool,
     /// The role may read it.
     pub readable: bool,
-    /// True if the loading role owns it, itself or as a member.
+    /// True if the loading role owns it, directly or as a member of the owner.
     pub owned: bool,
     /// The owner's name.
     pub owner: String,

@@ -97,9 +97,9 @@ async fn storage(session: &Session, oid: u32) -> Result<Vec<String>, PostgresErr
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-/// Statements that give a table that has replaced `oid` the owner, grants, comments and settings of that table; its
-/// indexes have their old names by then. Column options that begin with `pg_` are left out: the server sets them itself
-/// for each table (`pg_attver`, since 15.20).
+/// Statements that give a new table the owner, grants, comments and settings of the table `oid`, which it has replaced.
+/// By then the indexes of the new table have the old names. Column options that begin with `pg_` are left out: the
+/// server sets them itself for each table (`pg_attver`, since 15.20).
 async fn dress(session: &Session, oid: u32, target: &str) -> Result<Vec<String>, PostgresError> {
     let rows = session
         .query(

@@ -6,8 +6,8 @@
 //! from all of its rows at once, just before they are switched in or renamed. Only the last rowgroup of each partition and of each
 //! thread of the build is smaller.
 //!
-//! Rows for a table or partition that has some are copied into its columnstore. The server compresses them if there are at least
-//! 102,400, and keeps the others in a delta rowgroup; the report names both.
+//! Rows for a table or partition that already has rows are copied into its columnstore. The server compresses them if there
+//! are at least 102,400, and keeps the others in a delta rowgroup; the report names both.
 //!
 //! <https://learn.microsoft.com/sql/relational-databases/indexes/columnstore-indexes-data-loading-guidance>
 

@@ -291,7 +291,7 @@ impl Spaces {
     }
 }
 
-/// True if the rows of a target that exists are copied after they were staged, as far as the plan tells.
+/// True if the rows of a target that exists are copied after they were staged, as far as the plan shows.
 fn is_copied(session: &mut SqlSession, options: &Options, target: &TargetPlan) -> Result<bool> {
     if !options.switch {
         return Ok(true);

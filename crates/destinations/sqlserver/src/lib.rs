@@ -18,7 +18,7 @@
 //! | [`copying`], [`emptying`] | the statements that add rows to a target, or remove its rows |
 //! | [`steps`] | the steps of a run, as `inrush check` prints them |
 //! | [`ledger`], [`changes`], [`lock`] | runs, units and what runs did to their targets, in the database; the lock of a run |
-//! | [`undo`], [`moved_rows`] | the undo of a run; rows that leave a table for one of their own, and come back |
+//! | [`undo`], [`moved_rows`] | the undo of a run; rows that are moved out of a table into a separate one, and back |
 //! | [`staging`], [`catalog`], [`types`] | tables of a run; existing tables; types |
 //! | [`members`] | members that lookups add to a table of the database |
 //! | [`shape`], [`indexes`], [`partitions`] | the properties that a staging table must share with its target; the indexes and partitions of both |

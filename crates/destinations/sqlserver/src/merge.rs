@@ -1,9 +1,9 @@
 //! Merges staged rows into a target by their key: how T-SQL writes the statements, and the targets into which rows cannot be
 //! merged.
 //!
-//! `MERGE` is not used: without HOLDLOCK two of them insert the same key, it fires triggers once for each of its actions, and it
-//! cannot keep versions. The merge takes the lock of the whole table first ([`lock_statement`]), so that between its statements
-//! nobody writes to the target.
+//! `MERGE` is not used: without HOLDLOCK two concurrent statements may insert the same key, it fires triggers once for each of
+//! its actions, and it cannot keep versions. The merge takes the lock of the whole table first ([`lock_statement`]), so that
+//! between its statements nobody writes to the target.
 //!
 //! Two texts are the same if their bytes are: the server's `=` ignores trailing blanks and, in most collations, case. It also
 //! ignores zeros at the end of binary values, so their lengths are compared, too. Only the key is compared by the collation of

@@ -1,4 +1,5 @@
-//! Rows that leave a table for one of their own, and come back: replaced rows that are kept, and the rows of an undone run.
+//! Rows that are moved out of a table into a separate one, and back: replaced rows that are kept, and the rows of an undone
+//! run.
 //!
 //! They are switched, if that is possible: then no row is moved. Otherwise they are copied (SELECT ... INTO), and the caller removes
 //! them from the table. A switched table is like the one that the rows come from, with its indexes, CHECKs, filegroup or partition
@@ -22,7 +23,7 @@ use crate::sql;
 const LOW_PRIORITY: &str =
     "WITH (WAIT_AT_LOW_PRIORITY (MAX_DURATION = 1 MINUTES, ABORT_AFTER_WAIT = SELF))";
 
-/// A table, and the table that its rows leave it for.
+/// A table, and the table that its rows are moved to.
 #[derive(Clone, Copy, Debug)]
 pub struct MovedRows<'a> {
     /// The table, as statements name it.

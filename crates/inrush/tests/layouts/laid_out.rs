@@ -274,7 +274,7 @@ struct LaidOutStream<'a> {
     inner: Box<dyn UnitStream + 'a>,
     scene: &'a Scene,
     loses_commits: bool,
-    /// Splits of the open unit that are left, and the name of the one whose rows come.
+    /// The number of splits of the open unit that are left, and the name of the split whose rows are being written.
     splits_left: usize,
     split: Option<String>,
 }

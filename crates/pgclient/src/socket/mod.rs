@@ -1,8 +1,8 @@
 //! Watches the bytes between this client and the server.
 //!
 //! A message starts with its kind and its length. The watch reads just these headers before the driver sees them, and
-//! ends the connection at one that no server sends (`message_limits.rs`), or that asks for the password in a way that
-//! `require_auth` forbids.
+//! ends the connection if no PostgreSQL server sends such a message (`message_limits.rs`), or if the message asks for
+//! the password in a way that `require_auth` forbids.
 //!
 //! The driver reports a refusal only when a COPY is finished: a server that refuses the first row of a 10 GB file would
 //! be sent the rest for nothing. The watch reports it sooner, because it notes an `ErrorResponse`. The same headers

@@ -1,8 +1,8 @@
 //! `numeric` fields made before their rows are written, eight at a time.
 //!
-//! A field that [`super::numeric::quick_field`] makes between two others costs as much as three integers. If fields are
-//! made column by column for a few rows, in slots of one size, eight fields need as many instructions as one, and a row
-//! copies its field with one load and one store.
+//! A field that [`super::numeric::quick_field`] makes while its row is written costs as much as three integers. If
+//! fields are made column by column for a few rows, in slots of one size, eight fields need as many instructions as
+//! one, and a row copies its field with one load and one store.
 
 /// How many rows' fields are made before they are written: few enough that the slots of many columns stay in the
 /// first-level cache.

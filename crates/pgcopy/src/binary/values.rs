@@ -25,7 +25,7 @@ impl Column<'_> {
     ///
     /// # Safety
     ///
-    /// As `put_value`, but the row may be NULL; the validity has as many bits as there are rows.
+    /// The same as for `put_value`, but the row may be NULL; the validity has as many bits as there are rows.
     #[inline(always)]
     pub(super) unsafe fn put(
         &self,

@@ -82,7 +82,7 @@ pub(super) fn append(
 ///
 /// # Safety
 ///
-/// As `put_tile`.
+/// The same as for `put_tile`.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,movbe,popcnt")]
 unsafe fn put_tile_avx2(
@@ -125,7 +125,7 @@ unsafe fn put_tile(
 ///
 /// # Safety
 ///
-/// As `put_tile`.
+/// The same as for `put_tile`.
 #[inline(always)]
 unsafe fn put_rows<const NULLS: bool>(
     columns: &[Column<'_>],

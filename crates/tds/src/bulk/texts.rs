@@ -129,7 +129,7 @@ impl<'a> Texts<'a> {
     ///
     /// # Safety
     ///
-    /// As [`put`](Self::put).
+    /// The same as for [`put`](Self::put).
     #[inline(always)]
     pub(super) unsafe fn put_utf16(
         &self,
@@ -170,7 +170,7 @@ pub(super) unsafe fn put_chunked(text: &[u8], cursor: Cursor) -> Cursor {
 ///
 /// # Safety
 ///
-/// As [`put_chunked`].
+/// The same as for [`put_chunked`].
 pub(super) unsafe fn put_chunked_utf16(
     text: &[u8],
     cursor: Cursor,
@@ -231,7 +231,7 @@ unsafe fn put_utf16_text(text: &[u8], cursor: Cursor, units: &mut Vec<u16>) -> u
 ///
 /// # Safety
 ///
-/// As [`put_utf16_text`].
+/// The same as for [`put_utf16_text`].
 #[inline(always)]
 unsafe fn put_if_ascii(text: &[u8], cursor: Cursor) -> bool {
     let (pieces, rest) = text.as_chunks::<PIECE_BYTES>();

@@ -24,7 +24,7 @@ impl Column<'_> {
     ///
     /// # Safety
     ///
-    /// As `put_value`, but the row may be NULL; the validity has as many bits as there are rows.
+    /// The same as for `put_value`, but the row may be NULL; the validity has as many bits as there are rows.
     #[inline(always)]
     pub(super) unsafe fn put(&self, row: usize, units: &mut Vec<u16>, cursor: Cursor) -> Cursor {
         // SAFETY: the caller's contract. `bytes_max` counts at least the bytes of NULL for a row.
@@ -123,7 +123,7 @@ impl Column<'_> {
 impl Text<'_> {
     /// # Safety
     ///
-    /// As [`Column::put_value`].
+    /// The same as for [`Column::put_value`].
     #[inline(always)]
     unsafe fn put(&self, row: usize, units: &mut Vec<u16>, cursor: Cursor) -> Cursor {
         // SAFETY: the caller's contract.

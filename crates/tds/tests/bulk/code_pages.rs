@@ -79,7 +79,7 @@ fn bytes_by_hand() {
     }
 }
 
-/// Characters that look alike, which servers and clients put in place of one that the code page lacks.
+/// Servers and clients replace a character that the code page lacks by one that looks alike; the encoder refuses it.
 #[test]
 fn look_alikes_are_refused() {
     for (number, text, refused) in [

@@ -49,14 +49,14 @@ pub(crate) enum NegotiationFault {
     Interrupted,
 }
 
-/// The name by which the realm knows the server, if the options do not give one. Names are not looked up in the DNS: whoever
-/// answers there could otherwise choose the server.
+/// The name by which the realm knows the server, if the options do not give one. Names are not looked up in the DNS:
+/// otherwise an attacker who controls the DNS could choose the server.
 pub(crate) fn service_name(endpoint: &Endpoint) -> String {
     format!("MSSQLSvc/{}:{}", endpoint.host, endpoint.port)
 }
 
 /// Makes a step on a thread of its own, because the library waits for the realm's servers as long as its own settings
-/// say. If the time of the login is over before, that thread ends later by itself.
+/// say. If the login times out first, that thread ends later by itself.
 pub(crate) fn step_within<N: Negotiation>(
     mut negotiation: N,
     received: Vec<u8>,

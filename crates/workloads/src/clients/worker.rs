@@ -92,7 +92,7 @@ impl Present {
         }
     }
 
-    /// Advances to the second of this time, and sends the one before.
+    /// Advances to the second in which this time lies, and sends the measurements of the second before it.
     fn reach(&mut self, elapsed: Duration) {
         let second = u32::try_from(elapsed.as_secs()).unwrap_or(u32::MAX);
         if second > self.second {

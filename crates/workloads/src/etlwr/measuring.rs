@@ -394,7 +394,7 @@ struct Seen {
     loader_cpu_s: f64,
     /// Bytes in the database.
     stored_bytes: u64,
-    /// Bytes in the database by target; absent if it does not tell.
+    /// Bytes in the database by target; absent if the database does not report them.
     stored_by_target: Option<BTreeMap<String, u64>>,
     /// Cores of all machines that took part.
     cores: Option<u32>,

@@ -45,7 +45,7 @@ impl MemberTable {
         )
     }
 
-    /// The statements after which no other row of the reference gets a number up to this one, in SQLite.
+    /// The statements that raise SQLite's sequence, so that no other row of the reference gets a number up to this one.
     pub fn raise_sequence_statements(&self, number: &str) -> Vec<String> {
         if self.vendor != Vendor::Sqlite {
             return Vec::new();

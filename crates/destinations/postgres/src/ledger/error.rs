@@ -34,7 +34,7 @@ pub enum LedgerError {
         /// Its name.
         run: RunName,
     },
-    /// The ledger was made by a version that this one does not know.
+    /// The ledger was made by a version of Inrush that this version does not know.
     #[error(
         "the ledger in schema {schema} has version {found}; this Inrush knows versions {OLDEST_VERSION} and {VERSION}"
     )]

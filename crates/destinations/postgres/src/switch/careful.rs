@@ -29,7 +29,7 @@ impl CopiedRows {
     }
 }
 
-/// Copies rows so that the server may refuse some.
+/// Copies rows of which the server may refuse some.
 pub trait CarefulRows {
     /// True if the rows of this flow are copied carefully.
     fn wants(&self, flow: usize) -> bool;

@@ -1,7 +1,7 @@
 //! The switch: all staging tables become part of their targets in one transaction.
 //!
-//! The plan has written its statements, except bounds that depend on the data. [`tasks`] inserts those and refuses
-//! overlaps before anything is attached, and [`run`] runs the switch, under its [`locks`]. Why the switch scans
+//! The plan has written its statements, except bounds that depend on the data. [`tasks`] inserts these bounds and
+//! refuses overlaps before anything is attached, and [`run`] runs the switch, under its [`locks`]. Why the switch scans
 //! nothing: `docs/design/switch.md`.
 
 mod careful;

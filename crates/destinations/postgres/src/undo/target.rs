@@ -168,7 +168,8 @@ impl TargetUndo {
         Ok(())
     }
 
-    /// Gives each table that is put back a CHECK that proves its bound, so that attaching it reads no rows.
+    /// Adds a CHECK to each table that is put back. The CHECK proves the table's bound, so attaching the table reads no
+    /// rows.
     pub async fn prove_bounds(&self, session: &Session) -> Result<(), UndoError> {
         for (table, _) in &self.kept {
             let Some(condition) = &table.condition else {

@@ -170,8 +170,8 @@ fn hashed_columns(plan: &Comparison) -> impl Iterator<Item = String> {
 }
 
 /// The expression that is hashed for a row. Types of at most 32 bits, texts and bytes are hashed as they are. Other
-/// types are hashed in their binary form, because their own hashes leave something out: that of int8 folds its halves,
-/// that of numeric has no sign, that of interval takes 30 days for a month.
+/// types are hashed in their binary form, because their own hashes leave something out: the hash of int8 folds its
+/// halves, the hash of numeric ignores the sign, and the hash of interval counts 30 days as a month.
 fn hashed(column: &ComparedColumn, is_utf8: bool) -> String {
     let name = identifier(&column.name);
     match column.form {
