@@ -121,7 +121,7 @@ mod tests {
         );
         assert_eq!((flow.mode, flow.rejects.rows_max), (Mode::Append, Some(7)));
         assert_eq!(resolved.run.streams, Some(3));
-        // The saved package has the same settings.
+        // A package that is saved and read again has the same settings.
         let written = package.to_toml();
         let read = Package::parse(&written, Path::new("p.toml")).expect(&written);
         assert_eq!(read, package);

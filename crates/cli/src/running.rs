@@ -310,7 +310,7 @@ fn hint_for(error: &inrush::Error, reached: &Reached, reads_a_pipe: bool) -> Opt
         error if reads_a_pipe && !reached.is_temporary() && may_go_on(error) => {
             Some(AFTER_A_PIPE.to_owned())
         }
-        // A larger limit does not help for such a row.
+        // A larger limit of rejects does not help for a row outside all partitions.
         inrush::Error::RejectLimit { reject, .. }
             if reject.code == RejectCode::OutsidePartition =>
         {

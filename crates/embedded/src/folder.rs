@@ -150,7 +150,7 @@ fn make_missing(folder: &Path) -> Result<bool, EmbeddedError> {
     }
     match DirBuilder::new().mode(0o700).create(folder) {
         Ok(()) => Ok(true),
-        // Another run was faster: the lock decides.
+        // Another run has created the folder in the meantime. The lock decides which run uses it.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(file_error("cannot make the folder", folder)(error)),
     }
@@ -225,7 +225,7 @@ fn give_to(path: &Path, account: &OsAccount) -> Result<(), EmbeddedError> {
 /// Asks the system, as that user, because file modes alone do not decide.
 fn can_enter(account: &OsAccount, folder: &Path) -> bool {
     if !account.change {
-        // It was just created, or belongs to this user.
+        // This process runs as the account, which has just created the folder or owns it.
         return true;
     }
     command_as(Path::new("/bin/sh"), account, Signal::KILL, &[])

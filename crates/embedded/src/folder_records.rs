@@ -190,7 +190,7 @@ mod tests {
         case.records.require(&case.data).unwrap();
         case.add(&case.data);
         assert_eq!(fs::read_dir(&case.records.folder).unwrap().count(), 1);
-        // Under another name it is the same folder.
+        // A link to the folder leads to the same record.
         let link = case.folder.path().join("link");
         symlink(&case.data, &link).unwrap();
         case.records.require(&link).unwrap();

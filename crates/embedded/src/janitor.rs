@@ -86,7 +86,7 @@ impl Janitor {
     pub fn dismiss(mut self) {
         self.say("done\n");
         drop(self.words);
-        // It leaves no zombie. An error means that other code has reaped it.
+        // Reaps the janitor, so that it is no zombie. An error means that other code has reaped it.
         let _ = self.child.wait();
     }
 
@@ -154,13 +154,13 @@ mod tests {
         command.arg("600").stdout(writer);
         heed_interrupt(&mut command);
         let mut server = command.spawn().unwrap();
-        // It keeps an end of the pipe open.
+        // The command itself would keep an end of the pipe open.
         drop(command);
         let paths: Vec<&Path> = folders.iter().map(|folder| folder.as_path()).collect();
         let janitor = Janitor::start("INT", reader.into(), &paths).unwrap();
         janitor.watch(server.id());
         let Janitor { mut child, words } = janitor;
-        // The same happens when the loader dies.
+        // This end of the stream is also closed when the loader dies.
         drop(words);
         let status = server.wait().unwrap();
         use std::os::unix::process::ExitStatusExt;
@@ -169,7 +169,7 @@ mod tests {
         for folder in &folders {
             assert!(!folder.exists(), "{} is still there", folder.display());
         }
-        // Its own helpers are gone and reaped, too: its process group is empty.
+        // The janitor's own helpers are gone and reaped, too: its process group is empty.
         let group = Pid::from_child(&child);
         assert!(test_kill_process_group(group).is_err(), "helpers are left");
     }

@@ -165,7 +165,7 @@ impl BothRead<'_> {
             filled: None,
             since: None,
             ranges: &[],
-            // The target's own file may be read.
+            // A reference may be read from the target's own file.
             is_reference: is_target,
         };
         let inputs = sources.look(&asked, &mut Vec::new())?;

@@ -178,7 +178,7 @@ impl BlockSocket {
 
     /// Ends the connection for both users of its socket; a send that waits fails.
     pub fn close(&self) {
-        // It may have ended by itself.
+        // An error means that the connection has already ended.
         let _ = match &self.socket {
             Socket::Unix(stream) => SockRef::from(stream).shutdown(Shutdown::Both),
             Socket::Tcp(stream) => SockRef::from(stream).shutdown(Shutdown::Both),

@@ -404,7 +404,7 @@ impl BlockingSession {
         self.filled -= self.seen;
         self.seen = 0;
         if self.filled == 0 && self.received.len() > KEPT_BYTES_MAX {
-            // A long row is over.
+            // Frees the buffer that a long row has enlarged.
             self.received = Vec::new();
         }
         if self.received.len() < self.filled + RECEIVE_BYTES {

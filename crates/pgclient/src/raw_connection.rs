@@ -173,7 +173,7 @@ impl RawConnection {
             }
             not_interrupted(|| session.read_tls(&mut &self.socket))?;
             session.process_new_packets().map_err(io::Error::other)?;
-            // A change of keys is answered.
+            // TLS may have to answer, for example a change of keys.
             write_encrypted(session, &self.socket)?;
         }
     }

@@ -93,7 +93,7 @@ impl<S> Drop for Encrypted<S> {
         let Some(kept) = self.kept.take() else {
             return;
         };
-        // It was made before from the same configuration.
+        // This cannot fail: the present session was made from the same configuration.
         if let Ok(other) = ClientConnection::new(kept.config, kept.host) {
             let session = std::mem::replace(self.stream.get_mut().1, other);
             let mut place = kept.place.0.lock().unwrap_or_else(PoisonError::into_inner);

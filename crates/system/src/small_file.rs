@@ -109,7 +109,7 @@ mod tests {
         let error = NOTE.read_text(&path).expect_err("no text").to_string();
         assert_eq!(error, "it is not UTF-8 text: byte 1 is 0xff");
         std::fs::remove_file(&path).expect("removed");
-        // The system reports the size of such a file as 0.
+        // The system reports the size of a file in `/proc` as 0.
         let error = refusal(NOTE, Path::new("/proc/self/status"));
         assert!(error.starts_with("it has more than 4 bytes"), "{error}");
     }

@@ -68,7 +68,7 @@ impl RowMetadata {
         // At most 4,096 columns.
         out.extend_from_slice(&(self.columns.len() as u16).to_le_bytes());
         for column in &self.columns {
-            // The number of a user's own type: none.
+            // UserType 0: the column has no user-defined type.
             out.extend_from_slice(&[0; 4]);
             out.extend_from_slice(&(column.flags & ECHOED_FLAGS).to_le_bytes());
             column.type_info.write(out);

@@ -218,7 +218,7 @@ impl Session {
                 Ok(next) => next,
                 Err(Fault::Garbage(what)) => return Err(self.transport.garbage(&what)),
                 Err(Fault::Columns(error)) => {
-                    // The rest of the answer is not read.
+                    // The connection is closed, because the rest of the answer is not read.
                     self.close();
                     return Err(SessionError::Columns(error));
                 }

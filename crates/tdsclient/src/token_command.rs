@@ -191,7 +191,7 @@ fn read_all(pipe: Option<impl Read + Send + 'static>, bytes_max: u64) -> Receive
     thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
-            // A pipe that breaks has ended.
+            // An error counts as the end of the pipe.
             let _ = pipe.by_ref().take(bytes_max).read_to_end(&mut bytes);
             let _ = io::copy(&mut pipe, &mut io::sink());
         }
@@ -203,7 +203,7 @@ fn read_all(pipe: Option<impl Read + Send + 'static>, bytes_max: u64) -> Receive
 
 /// Ends a command, with the processes that it has started.
 fn end(child: &mut Child) {
-    // Both fail only if it has ended already.
+    // Both calls fail only if the command has already ended.
     let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
     let _ = child.wait();
 }

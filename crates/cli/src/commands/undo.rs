@@ -55,7 +55,7 @@ fn words(undone: &Undone) -> String {
                         "  {} removed, kept as {}\n",
                         readable(table),
                         match place.contains('/') {
-                            // A folder.
+                            // A place with a slash is the path of a folder.
                             true => one_line(place).into_owned(),
                             false => readable(place),
                         }

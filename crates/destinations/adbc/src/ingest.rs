@@ -112,7 +112,7 @@ impl Ingest {
 impl Drop for Ingest {
     fn drop(&mut self) {
         self.queue.abort();
-        // Its result does not matter any more.
+        // The result of the ingest does not matter any more.
         let _ = self.join();
     }
 }

@@ -150,7 +150,7 @@ pub fn check(session: &mut AdbcSession, quirks: &Quirks, plan: &TargetPlan) -> R
     let merge = plan.merge_plan();
     let constraints = constraints::of_table(session, quirks, &plan.name)?;
     let has_index = constraints.of_merge(merge).is_some();
-    // SQLite and DuckDB want a name.
+    // SQLite and DuckDB require a name for the index.
     let index = format!(
         "CREATE UNIQUE INDEX {} ON {target} ({})",
         identifier(&format!("{}_key", plan.name.name)),

@@ -407,7 +407,7 @@ impl PlannedSteps<'_> {
         let create = Step::statement(staging.create_staging_statement());
         let drop = Step::statement(staging.remove_statement());
         match self.resumes {
-            // A table of this name can only be left over.
+            // If a table of this name exists, an earlier run has left it.
             false => vec![drop.only_if("such a table is left over"), create],
             true => {
                 const DIFFERS: &str = "it does not have the rows that the ledger knows";
@@ -479,7 +479,7 @@ impl PlannedSteps<'_> {
             SwitchStep::FillTargets => {
                 let mut steps = Vec::new();
                 for (place, (staging, state)) in stagings.zip(states).enumerate() {
-                    // It exists by now, and is empty.
+                    // An earlier step has created the target, which is empty.
                     let state = match *state {
                         TargetState::Missing if !quirks.transactional_ddl => TargetState::Empty,
                         state => state,

@@ -100,7 +100,7 @@ impl Folders {
         let number = match self.numbers.get(name) {
             Some(number) => *number,
             None => {
-                // Memory limits the number of folders long before this.
+                // The number fits: memory limits the number of folders long before `u32` does.
                 let number = self.names.len() as u32;
                 self.names.push(name.to_owned());
                 self.numbers.insert(name.to_owned(), number);

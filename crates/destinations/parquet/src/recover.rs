@@ -29,7 +29,7 @@ pub(super) fn finish_published(root: &Root, options: &Options) -> Result<()> {
         );
         let lock = match lock {
             Ok(lock) => lock,
-            // It is still running.
+            // The run is still in progress.
             Err(Error::Held { .. }) => continue,
             Err(error) => return Err(error),
         };

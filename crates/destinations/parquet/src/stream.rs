@@ -164,7 +164,7 @@ impl UnitStream for Stream<'_> {
                 sent: record.rows_loaded,
             });
         }
-        // Their names must be on the disk before the record is.
+        // The names of the files must be on the disk before the record of the unit is.
         files::sync_folder(&staging)?;
         let staged = StagedUnit {
             format: FORMAT,

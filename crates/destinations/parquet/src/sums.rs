@@ -42,7 +42,7 @@ pub(super) fn staged(
     let reading = Reading {
         target,
         forms,
-        // The place of each column's sums.
+        // The index of the first sum of each column.
         places: (0..forms.len())
             .map(|column| ColumnForm::sum_count(&forms[..column]))
             .collect(),

@@ -87,8 +87,8 @@ impl fmt::Display for Way {
 
 /// Looks for the extension. The session has no open transaction that an error here could abort.
 pub async fn find(session: &Session, is_utf8: bool) -> Result<FastCopy, PostgresError> {
-    // Only a superuser can have made a C function; no other function is called, because anybody may create a schema of
-    // that name.
+    // Anybody may create a schema of this name, but only a superuser can create a C function. So only C functions are
+    // called.
     let rows = session
         .query(
             "SELECT p.proname::text, has_schema_privilege(n.oid, 'USAGE') \

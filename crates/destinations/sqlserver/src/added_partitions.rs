@@ -122,7 +122,7 @@ fn missing(
     });
     let mut literals: Vec<String> = bounds.collect();
     match key.column_type {
-        // Their order is that of the column's collation, which the server knows.
+        // Only the server knows the order of texts in the column's collation.
         ColumnType::Text { .. } => {
             let mut new = Vec::new();
             for bound in literals {
@@ -184,7 +184,7 @@ fn reaches(
     type_sql: &str,
     bound: &str,
 ) -> Result<bool> {
-    // A collation follows the CAST.
+    // In the query, the collation comes after the CAST, not inside it.
     let (plain, collation) = match type_sql.split_once(" COLLATE ") {
         Some((plain, collation)) => (plain, format!(" COLLATE {collation}")),
         None => (type_sql, String::new()),

@@ -171,12 +171,12 @@ impl<'a> Filling<'a> {
                         &numbers,
                     )?;
                 }
-                // It was refused above.
+                // Tables without partitions were refused above.
                 (FillStep::EmptyPartitions, None) => {}
                 (FillStep::Switch, Some(partitioning)) => {
                     let filled = match mode {
                         WriteMode::Append => &filled,
-                        // They are empty now.
+                        // An earlier step has emptied the partitions.
                         _ => &BTreeSet::new(),
                     };
                     self.switch_partitions(partitioning, &staged, filled)?;

@@ -423,7 +423,7 @@ mod tests {
         assert_eq!(room, expected);
         assert!(!room.is_too_small_for(80 * PAGE_BYTES));
         assert!(room.is_too_small_for(80 * PAGE_BYTES + 1));
-        // One file that grows until the disk is full is enough.
+        // If one file may grow until the disk is full, any number of bytes counts as fitting.
         files.0.push(file("1", 1, 1, None));
         let room = of_first(&files);
         assert_eq!(room.growth_bytes, None);

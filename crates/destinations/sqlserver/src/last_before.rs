@@ -46,7 +46,7 @@ fn moment_before(moment: i64, type_sql: &str) -> String {
             .unwrap_or(7),
     };
     match digits {
-        // A tenth of a microsecond before.
+        // The last value before the bound is a tenth of a microsecond earlier.
         7.. => format!("{}9", moment_text(moment - 1, 6)),
         digits => moment_text(moment - 10_i64.pow(6 - digits), digits),
     }

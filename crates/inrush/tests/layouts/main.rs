@@ -316,7 +316,7 @@ fn what_is_committed_is_kept_by_any_number_of_streams() {
             let scene = laid_out::set(files.path(), scene(lay_out));
             scene.commits_left.store(commits, Ordering::SeqCst);
             if files.run(streams).is_ok() {
-                // It has no more records.
+                // The run succeeds only if it has no more records than commits were allowed.
                 assert!(seen(&scene).1.len() <= commits, "{case}");
                 continue;
             }

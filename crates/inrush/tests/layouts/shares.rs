@@ -82,7 +82,7 @@ fn shares_of_any_layout_load_each_row_once() {
         let scene = laid_out::set(files.path(), scene(lay_out));
         let (loaded, ended) = files.run_in_shares(|plan| {
             let sent = SentPlan::read(plan).expect("it is whole");
-            // Both at the same time.
+            // Both shares are loaded at the same time.
             let loaded: Vec<ShareLoaded> = thread::scope(|scope| {
                 let joins = (1..=SHARES).map(|share| {
                     let files = &files;

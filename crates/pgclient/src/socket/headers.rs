@@ -149,7 +149,7 @@ impl Headers {
                 self.logged_in = true;
                 self.answer_bytes = 0;
             }
-            // These are not part of an answer, and may come at any time.
+            // Notices, notifications and settings are not part of an answer, and may come at any time.
             b'N' | b'A' | b'S' => {}
             _ => self.count_answer(length, watch)?,
         }

@@ -81,7 +81,7 @@ impl SocketWatch {
 
     fn violated(&self, what: &str) -> io::Error {
         let text = format!("{} {what}", self.rules.server);
-        // The first one stays.
+        // Only the first violation is kept.
         let _ = self.violation.set(text.clone());
         io::Error::other(text)
     }
@@ -187,7 +187,7 @@ impl<S> Watched<S> {
 
 impl<S> Drop for Watched<S> {
     fn drop(&mut self) {
-        // This happens before the socket is closed.
+        // The stream, and with it the socket, is dropped after this.
         if let Some(connection) = self.watch.tcp.get() {
             connection.end();
         }

@@ -72,7 +72,7 @@ proptest! {
         for piece in [piece, usize::MAX] {
             prop_assert_eq!(&through(&decoded, &types, &stream, piece).expect("its own bytes"), &stream);
         }
-        // Numbers as text are the same numbers.
+        // If numbers are decoded as text, the encoder writes the same numbers from it.
         let texts: Vec<DecodedType> = types.iter().map(|one| DecodedType::Value(*one)).collect();
         prop_assert_eq!(&through(&texts, &types, &stream, piece).expect("its own bytes"), &stream);
     }
@@ -151,7 +151,7 @@ fn numbers_that_no_decimal_has_make_the_column_text() {
         texts(&mixed),
         [Some("12.34"), None, Some("NaN"), Some("Infinity")]
     );
-    // It has more digits than the type of the column.
+    // The number has more digits than the type of the column.
     let narrow = DecodedType::Decimal {
         precision: 3,
         scale: 2,

@@ -256,7 +256,7 @@ impl Column<'_> {
         if let Values::Text(text) = &mut self.values {
             text.form = form;
         }
-        // Lengths of ASCII are not yet checked.
+        // The lengths of texts that are ASCII are not checked yet.
         if is_ascii && self.may_have_fault() {
             return match (0..self.row_count())
                 .find_map(|row| self.fault(row).map(|fault| (row, fault)))
@@ -402,7 +402,7 @@ fn moment_text(number: i64) -> String {
     let microseconds = i128::from(timestamp::to_postgres(number))
         + i128::from(timestamp::POSTGRES_EPOCH_MICROSECONDS);
     let day = i128::from(DAY_MICROSECONDS);
-    // 300,000 years and a part of a day.
+    // The number of days fits: a moment is at most about 300,000 years from 1970.
     let days = microseconds.div_euclid(day) as i64;
     let of_day = microseconds.rem_euclid(day) as i64;
     format!("{} {}", day_text(days), time_text(of_day))

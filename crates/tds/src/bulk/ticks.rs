@@ -72,7 +72,7 @@ pub(super) fn days_of_date(days: i32) -> u32 {
 /// Days since 0001-01-01, and microseconds since midnight.
 #[inline(always)]
 pub(super) fn split(microseconds: i64) -> (u32, u64) {
-    // From year 1 on, so the sum is not negative.
+    // Moments before year 1 were refused, so the difference is not negative.
     let since_year_1 = microseconds.wrapping_sub(DATE_DAYS_MIN as i64 * DAY_MICROSECONDS) as u64;
     let days = since_year_1 / DAY_MICROSECONDS as u64;
     (days as u32, since_year_1 - days * DAY_MICROSECONDS as u64)

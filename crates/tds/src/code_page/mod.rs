@@ -136,7 +136,7 @@ fn dos_byte(character: char, upper_half: &[char; 128]) -> Option<u8> {
         return Some(character as u8);
     }
     let index = upper_half.iter().position(|one| *one == character)?;
-    // 0 to 127.
+    // The index is at most 127.
     Some(0x80 | index as u8)
 }
 

@@ -203,7 +203,7 @@ pub fn left_out(url: &str, options: &BTreeMap<String, String>) -> Vec<&'static s
     let names = SQLCMD_VARIABLES.iter().map(|(_, option)| *option);
     let is_given = |name: &str| match name {
         "server" if !hosts.is_empty() => true,
-        // An access token and a ticket need neither.
+        // An access token and a ticket need neither user nor password.
         "user" | "password" if WITHOUT_USER.iter().any(|name| is_set(&settings, name)) => true,
         // A login without a password is refused by most servers, so an empty one is written on purpose.
         "password" => settings.contains_key(name),

@@ -208,7 +208,7 @@ impl Transport {
             return Err(self.end(reason));
         }
         wait.silent_ticks += 1;
-        // With a deadline, that is what ends the wait.
+        // If there is a deadline, it ends the wait, and the session is not checked.
         if let Some(silence) = self.silence.as_mut().filter(|_| self.deadline.is_none())
             && wait.silent_ticks.is_multiple_of(silence.ticks)
         {

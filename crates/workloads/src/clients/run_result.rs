@@ -199,7 +199,7 @@ fn warm_up_s(workers: &[WorkerEnded], seconds: usize) -> usize {
         }
     }
     let end = warm_up_end(&counts).map_or(0, |bin| bin.div_ceil(per_second));
-    // Enough of the run must remain.
+    // More than half of the run must remain after the warm-up.
     match end * 2 < seconds && end <= WARM_UP_MAX_S {
         true => end,
         false => 0,

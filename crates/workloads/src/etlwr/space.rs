@@ -110,7 +110,7 @@ mod tests {
         };
         assert!(require(&[need(1, "the files"), need(1, "the database")]).is_ok());
         let free = free_bytes(folder.path()).unwrap();
-        // Neither is too large by itself.
+        // Each need fits by itself, but not both together.
         let half = free / 4 * 3;
         let error = require(&[need(half, "the files"), need(half, "the database")])
             .expect_err("together they are");

@@ -137,7 +137,7 @@ pub(crate) fn take(field: &[u8], column: &Column, utf8: bool, sink: &mut impl Si
             if !text::is_valid(field, utf8) || !text::fits(field, column.characters) {
                 return Taken::Receive;
             }
-            // Without a limit there are none.
+            // Without a limit of characters there are no blanks to add.
             let limit = usize::try_from(column.characters).unwrap_or(0);
             let blanks = limit.saturating_sub(text::characters(field));
             sink.varlena(field.len() + blanks, column, |to| {

@@ -40,7 +40,7 @@ fn units_of_several_processes_are_published_together() {
     let lake = Lake::new();
     let held = lake.open();
     let run = begun(held.as_ref(), None);
-    // Each has opened the folder by itself.
+    // Each process has opened the folder by itself.
     let others: Vec<Box<dyn Destination>> = (0..2).map(|_| lake.open()).collect();
     for (number, other) in others.iter().enumerate() {
         let own = joined(other.as_ref(), run.record()).unwrap();
@@ -92,7 +92,7 @@ fn nothing_is_committed_once_the_run_takes_no_more() {
     let other = lake.open();
     let own = joined(other.as_ref(), &record).unwrap();
     let plan = created(held.as_ref());
-    // One unit is begun before, and committed after.
+    // One unit is begun before the run is closed, and committed afterwards.
     let mut stream = own.open_stream(&StreamSetup::alone()).unwrap();
     let late = unit(&plan, 7, 3);
     stream
@@ -109,7 +109,7 @@ fn nothing_is_committed_once_the_run_takes_no_more() {
     assert_eq!(units(held.as_ref(), &record), []);
     drop(run);
 
-    // It is open again for the next attempt, and closed to the earlier one.
+    // The run is open again for the next attempt, and closed to processes that joined the earlier attempt.
     let run = begun(held.as_ref(), Some(record.run_id));
     assert_shut_out(commit(own.as_ref(), 1, &numbers(0..3)), "was taken over");
     let next = joined(other.as_ref(), run.record()).unwrap();

@@ -193,7 +193,7 @@ impl ClientServer for PostgresClients {
             ))
         })?;
         let (most, reserved, used, limit, used_of_limit) = row;
-        // One connection is needed for the samples.
+        // One connection is kept for the samples.
         let mut room = i64::from(most - reserved) - used - 1;
         let mut why =
             format!("max_connections is {most}, {reserved} are reserved, {used} are in use");

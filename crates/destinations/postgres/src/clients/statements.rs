@@ -152,7 +152,7 @@ impl Statements {
             _ => 1,
         };
         let odd = (call.rows != usual_rows && call.rows > 0).then(|| self.insert(call.rows));
-        // Each statement with its name as a prepared statement.
+        // Pairs of the name of the prepared statement and its SQL.
         let parts = [
             call.begins.then_some((BEGIN, "BEGIN")),
             match &odd {

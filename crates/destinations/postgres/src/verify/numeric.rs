@@ -42,7 +42,7 @@ pub(super) fn of_decimal(value: i128, scale: u8, out: &mut Vec<u8>) {
 /// The form of a number as it is written, `-?digits[.digits]`, or of `NaN` and the infinities. `scale` is the number of
 /// digits after the point that the column stores; for a column without a bound, the number of written digits.
 pub(super) fn of_text(text: &str, scale: Option<u16>, out: &mut Vec<u8>) {
-    // Their fields in `numeric_send`: a special sign, and a scale.
+    // `numeric_send` writes these values with a special sign and scale, and without digits.
     let special = match text {
         "NaN" => Some([0, 0, 0xC000, 0]),
         "Infinity" => Some([0, 0, 0xD000, 0x20]),
