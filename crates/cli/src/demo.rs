@@ -37,7 +37,8 @@ pub fn demo(
     let folder = files.folder().to_owned();
     let ready = package_file::ready(&package, &Default::default(), folder)?;
     if arguments.keep {
-        // Written before the load: if the disk becomes full meanwhile, a load whose rows are committed must not fail.
+        // The package is written before the load, so that a disk that becomes full does not fail a load whose rows are
+        // committed.
         save(&package, files.folder())?;
     }
     let started = Instant::now();

@@ -135,7 +135,7 @@ impl Progress {
     }
 
     fn line(&self, text: &str) {
-        // Prints above the bars; without bars it is not printed.
+        // Prints the line above the bars, or not at all if there are no bars.
         let _ = self.bars.println(indented(&masked(text)));
     }
 }

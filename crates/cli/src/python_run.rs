@@ -48,7 +48,7 @@ fn result_json(ended: Told<(RunReport, Option<PathBuf>)>) -> Value {
         Ok((report, path)) => answer(report.exit_status, None, Some((&report, path.as_deref()))),
         Err((error, ended)) => answer(
             error.exit_status(),
-            // A traceback may print it on a terminal, so it is escaped.
+            // A traceback may print the message on a terminal, so it is escaped.
             Some(escaped(&masked(error.to_string().trim_end())).as_ref()),
             ended
                 .as_ref()

@@ -96,7 +96,7 @@ pub(crate) fn prepare_kept(
         }),
         Err(error) => {
             if made {
-                // The folder is empty and was made here, so the first error is the better message.
+                // If the folder cannot be removed, the first error is still reported: it is the better message.
                 let _ = std::fs::remove_dir(opened.path());
             }
             Err(error)

@@ -38,7 +38,7 @@ pub(crate) fn become_account(
     // SAFETY: as said at the top.
     unsafe {
         command.pre_exec(move || {
-            // It fails only for the leader of a process group, which a new child is not.
+            // `setsid` fails only for the leader of a process group, which a new child is not.
             libc::setsid();
             libc::umask(0o077);
             if change {

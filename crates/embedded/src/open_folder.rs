@@ -87,7 +87,7 @@ impl OpenFolder {
         self.require_in_place()?;
         let folder = PathBuf::from(format!("/proc/{process_id}/cwd"));
         match folder.metadata() {
-            // The process has ended, or the system does not let us look: its path was checked.
+            // The process has ended, or the system does not let us look. Then the check of the path must suffice.
             Err(_) => Ok(()),
             found => self.require_same(found),
         }

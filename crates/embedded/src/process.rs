@@ -167,7 +167,7 @@ impl ServerProcess {
         if ended.is_none()
             && let Some(pid) = Pid::from_raw(self.pid as i32)
         {
-            // It fails only if the process is about to be reaped.
+            // The call fails only if the process is about to be reaped.
             let _ = kill_process(pid, signal);
         }
     }

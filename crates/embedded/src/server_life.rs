@@ -234,7 +234,7 @@ impl ServerRun {
             ends_within(&alive, IMMEDIATE_STOP_WAIT)
         });
         if let Some(folder) = self.folder.take() {
-            // A fork of this program may still hold the same lock.
+            // Unlocked explicitly, because a fork of this program may still hold the folder open, and with it the lock.
             let _ = folder.handle().unlock();
         }
         let janitor = self.janitor.take();
@@ -279,7 +279,7 @@ impl ServerRun {
             IMMEDIATE_STOP_WAIT
         };
         if let Some(ended) = process.wait(wait) {
-            // A death just before the signal looks like this.
+            // The server may have died just before the signal was sent; then its end looks like this.
             return if ended.by_a_signal() {
                 Err(self.ended_by_itself(ended))
             } else {

@@ -165,7 +165,7 @@ impl BothRead<'_> {
             filled: None,
             since: None,
             ranges: &[],
-            // A reference may be read from the target's own file.
+            // The target counts as a reference, because a reference may be read from the target's own file.
             is_reference: is_target,
         };
         let inputs = sources.look(&asked, &mut Vec::new())?;

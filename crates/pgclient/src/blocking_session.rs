@@ -488,7 +488,7 @@ impl BlockingSession {
             match poll(&mut wishes, timeout.as_ref()) {
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(self.lost(doing, &error.into())),
-                // The deadline has passed, or nearly; it is checked above.
+                // The deadline has passed, or nearly. The beginning of the loop checks it.
                 Ok(0) if until.is_some() => {}
                 Ok(0) => self.check_silence(doing)?,
                 Ok(_) if !wishes[0].revents().is_empty() => {

@@ -203,7 +203,7 @@ impl NativeTypes {
         }
         let name = &found.name;
         let form = |oid| self.form_of(oid, money_scale, depth + 1);
-        // The part of a type that has exactly one part.
+        // For a type that has exactly one part: that part.
         let part = || found.parts.first();
         Some(match found.kind.as_str() {
             "a" => format!("{}[]", form(part()?.oid)?),

@@ -98,7 +98,7 @@ fn script(samples: &[Sample]) -> String {
              || ' (FORMAT {form})' \\gexec\n"
         );
         for (index, sample) in samples.iter().enumerate() {
-            // Compared as text, which shows differences that equality does not: -0 and 0, 1.0 and 1.00.
+            // Values are compared as text, which shows differences that equality does not: -0 and 0, 1.0 and 1.00.
             sql += &format!(
                 "SELECT '{form}' AS form, '{}' AS type, row, meant.c{index} AS meant, \
                  loaded.c{index} AS loaded FROM meant JOIN from_{form} loaded USING (row) \

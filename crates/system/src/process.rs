@@ -27,7 +27,7 @@ fn schedule(path: &str) -> Option<(u64, u64)> {
 /// The letter of a process's state: `R` runs, `S` sleeps, `D` sleeps on a device, `T` is stopped.
 pub fn state(process_id: i32) -> Option<char> {
     let text = fs::read_to_string(format!("/proc/{process_id}/stat")).ok()?;
-    // The name before it may contain anything, even brackets.
+    // The process's name, before the state, may contain anything, even parentheses.
     text.rsplit_once(") ")?.1.chars().next()
 }
 

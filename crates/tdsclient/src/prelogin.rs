@@ -27,7 +27,7 @@ pub(crate) enum PreloginEncryption {
 /// The client's message. `federated` says that a token of Microsoft Entra will log in.
 pub(crate) fn request(encryption: PreloginEncryption, federated: bool) -> Vec<u8> {
     let options: [(u8, &[u8]); 6] = [
-        // A client's version, which servers log; they do not act by it.
+        // The client's version, which servers only log.
         (option::VERSION, &[0, 1, 0, 0, 0, 0]),
         (option::ENCRYPTION, &[encryption as u8]),
         (option::INSTANCE, &[0]),

@@ -181,7 +181,8 @@ impl Cpu {
         let is_stolen = self.stolen_s >= NOTICED * self.all_s();
         let is_taken = is_starved && self.has_others();
         match (is_stolen, is_taken) {
-            // The host takes time only from a busy machine: if its own processes take more, they come first.
+            // The host takes time only from a busy machine. If other processes of this machine take more than the host,
+            // they are named.
             (true, true) if self.others_s > self.stolen_s => Holder::Others,
             (true, _) => Holder::Host,
             (false, true) => Holder::Others,

@@ -24,7 +24,7 @@ pub fn verdict(measurements: &Measurements) -> Verdict {
     let is_decided = is_decided(&causes, &streams);
     let advice = causes.first().and_then(|first| {
         let own = advice(&facts, first.cause)?;
-        // The change gives CPUs to both the loader and the server.
+        // If both lack CPUs, the change gives CPUs to both the loader and the server.
         let joint_s = both_cpus(&facts, &causes).and_then(|holder| gain_with_cpus(&facts, holder));
         Some(Advice {
             gain_s: joint_s.unwrap_or(own.gain_s),

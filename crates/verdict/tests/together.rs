@@ -107,7 +107,7 @@ fn one_piece_that_is_too_large() {
     let verdict = expect(&run, Cause::Coordination);
     let advice = made::advice(&verdict);
     assert!(advice.change.contains("smaller pieces"), "{advice:?}");
-    // In equal parts it would take (3 x 12 + 40) / 4 seconds.
+    // If the work were divided equally, the load would take (3 x 12 + 40) / 4 seconds.
     assert!((advice.gain_s - 21.0).abs() < 0.5, "{advice:?}");
 }
 

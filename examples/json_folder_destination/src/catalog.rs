@@ -138,7 +138,7 @@ impl Catalog {
     ) -> Result<T> {
         let lock = layout.catalog_lock();
         let opened = File::create(&lock).doing("cannot open the lock", &lock)?;
-        // Held for as long as a small file is written, or a few files are removed.
+        // The lock is held only while a small file is written or a few files are removed.
         opened.lock().doing("cannot take the lock", &lock)?;
         let mut catalog = Catalog::read(layout)?;
         let answer = change(&mut catalog)?;

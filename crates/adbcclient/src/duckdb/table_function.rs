@@ -79,7 +79,7 @@ impl Source {
             (link.functions().schema_from_arrow)(link.handle(), &mut arrow, made)
         };
         link.functions().check(error)?;
-        // Without rows, but with vectors of the types that rows will have.
+        // This chunk has no rows, but its vectors have the types that rows will have.
         let chunk = source.chunk(&RecordBatch::new_empty(schema))?;
         for (column, name) in source.names.iter().enumerate() {
             // SAFETY: the chunk has a vector for each column.

@@ -155,7 +155,7 @@ fn columns(
     name: &TargetName,
     spelled: &str,
 ) -> Result<Vec<TargetColumn>> {
-    // Name, type, NOT NULL, whether it has a DEFAULT, whether it is computed.
+    // For each column: name, type, NOT NULL, whether it has a DEFAULT, whether it is computed.
     let statement = match quirks.vendor {
         Vendor::DuckDb => format!(
             "SELECT column_name, data_type, is_nullable = 'NO', column_default IS NOT NULL, \

@@ -89,7 +89,7 @@ impl Layout {
 
     /// Identifies the plans that can use files with this layout.
     pub(super) fn digest(&self, plan: &TargetPlan) -> String {
-        // The form is that of a generation file: names in files cannot be renamed.
+        // The text has the form of a generation file, whose names never change.
         let text = serde_json::to_string(&(&self.stored, &plan.partition_by))
             .expect("columns are texts and flags");
         digest(&[&plan.name.sql, &plan.shape, &text])
@@ -245,7 +245,7 @@ fn columns_of_table(plan: &TargetPlan, table: &Table) -> Result<Vec<FileColumn>>
         }
         columns.push(FileColumn {
             name: column.name.clone(),
-            // Batches have the plan's type; in a file both types are the same.
+            // Batches have the plan's type. Files store the types of plan and table in the same way.
             column_type: source
                 .map_or(column_type, |place| &plan.columns[place].column_type)
                 .clone(),

@@ -117,7 +117,7 @@ impl Reading<'_> {
         let layout = &self.target.layout;
         let path = self.target.staging.join(&file.name);
         let opened = File::open(&path).map_err(Error::file("cannot open", &path))?;
-        // With the types of the batches, so that the values are those of the engine's sums.
+        // The file is read with the types of the batches, so that the values are those of the engine's sums.
         let options = ArrowReaderOptions::new().with_schema(Arc::clone(&layout.arrow));
         let reader = ParquetRecordBatchReaderBuilder::try_new_with_options(opened, options)
             .and_then(ParquetRecordBatchReaderBuilder::build)

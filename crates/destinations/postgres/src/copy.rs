@@ -147,7 +147,8 @@ impl CopyWriter {
         let sent = blocks.send(outgoing, || meter.enter(Phase::SendWait)).await;
         let outgoing = self.outgoing.take()?;
         if sent.is_err() && outgoing.is_cut() {
-            // Part of the block was sent, and the server would read the driver's end of the COPY as its rest.
+            // Only a part of the block was sent, so the server would read the driver's end of the COPY as the rest of
+            // the block.
             blocks.close();
         }
         sent.ok()?;
@@ -193,8 +194,8 @@ impl Drop for CopyWriter {
         if !outgoing.is_cut() {
             return;
         }
-        // The driver ends the COPY with a message, which must not be sent in the middle of this block; the session's
-        // next statement waits for it.
+        // The driver ends the COPY with a message, which must not be sent in the middle of this block. So the rest of
+        // the block is sent first, and the session's next statement waits for that.
         let (blocks, sink) = (Arc::clone(blocks), self.sink.take());
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) => drop(runtime.spawn(async move {

@@ -320,7 +320,7 @@ pub fn build_index(table: &str, name: Option<&str>, index: &IndexFacts) -> Vec<S
     };
     match &index.tablespace {
         None => vec![build],
-        // The clause would have to be in the middle of the definition.
+        // A TABLESPACE clause would have to be inserted into the middle of the definition.
         Some(tablespace) => vec![
             format!("SET LOCAL default_tablespace = {}", identifier(tablespace)),
             build,

@@ -290,7 +290,7 @@ impl TrialRows<'_> {
                 ),
             },
         };
-        // In the subquery the names of the condition are those of `other`.
+        // In the subquery, names in the condition refer to columns of `other`.
         let filter = index.filter().filter(|_| !is_of_merge);
         let and = filter
             .map(|filter| format!(" AND {filter}"))

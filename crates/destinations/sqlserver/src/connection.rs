@@ -66,8 +66,8 @@ pub fn settings(purpose: Purpose) -> String {
         Purpose::Planning => POLITE_LOCK_MILLISECONDS,
         Purpose::Run => RUN_LOCK_MILLISECONDS,
     });
-    // XACT_ABORT: an error rolls the whole transaction back. ARITHABORT: rows go into indexed views. QUOTED_IDENTIFIER is off in
-    // sqlcmd, which runs the script of a plan.
+    // XACT_ABORT: an error rolls the whole transaction back. ARITHABORT: tables with indexed views accept rows only if it is
+    // on. QUOTED_IDENTIFIER is off in sqlcmd, which runs the script of a plan.
     format!(
         "SET QUOTED_IDENTIFIER ON; SET XACT_ABORT ON; SET ARITHABORT ON; SET NOCOUNT OFF; SET TRANSACTION ISOLATION LEVEL READ \
          COMMITTED; {lock_timeout}"

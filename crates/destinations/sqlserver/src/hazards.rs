@@ -69,7 +69,7 @@ fn of_volume(
         let room = files.room(&|file| !file.is_log && spaces.ids.contains(&file.space));
         let needed = volume.text_bytes * if spaces.is_copied { 2 } else { 1 };
         found.extend(of_data_files(&room, needed, spaces.is_copied));
-        // A log file on Azure grows as the service decides, and services are not shown there.
+        // Azure decides how files grow, and does not show the settings of its services.
         if !server.is_azure && needed > room.free_bytes {
             let asked = grows_at_once(session);
             let about = "whether data files grow at once (instant file initialization)";

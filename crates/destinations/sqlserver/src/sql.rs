@@ -7,7 +7,8 @@ use inrush_rows::sql_text::take_identifier;
 pub fn text(value: &str) -> String {
     let escaped = value.replace('\'', "''");
     match escaped.contains("\\\n") || escaped.contains("\\\r\n") {
-        // The literal is cut between the two characters. Without the cast the sum would end after 4,000 characters.
+        // The literal is cut between the two characters. Without the cast, the concatenation would be cut off after
+        // 4,000 characters.
         true => format!(
             "(CAST(N'' AS nvarchar(max))+N'{}')",
             escaped

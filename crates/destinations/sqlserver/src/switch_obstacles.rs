@@ -14,7 +14,7 @@ const DOING: &str = "cannot find out whether rows can be switched into a table";
 /// Properties of a table: the condition on its row in `sys.tables`, and the reason.
 const OF_TABLE: [(&str, &str); 4] = [
     ("temporal_type <> 0", "it is a temporal table"),
-    // 4941, and those of transactional replication and change data capture.
+    // 4941, and the errors of transactional replication and change data capture.
     (
         catalog::IS_REPLICATED,
         "it is replicated, or its changes are captured",

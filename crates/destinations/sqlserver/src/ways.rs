@@ -45,7 +45,7 @@ pub fn find(
     let Some(found) = catalog::entry(session, &staging.schema, &target.name)? else {
         return Ok(Way::Rename);
     };
-    // Rows that are merged are compared with those of the target.
+    // SWITCH cannot merge: merged rows are compared with the rows of the target.
     let is_merged = staging.plan.mode == WriteMode::Upsert;
     if found.kind != "table" || !options.switch || is_merged {
         return Ok(Way::Copy(None));

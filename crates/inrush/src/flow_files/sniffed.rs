@@ -53,7 +53,7 @@ impl LastGuess {
             return Ok(known.guess.clone());
         }
         let guess = sniff(files, options)?;
-        // A pipe is not held open for a plan that may not come.
+        // A guess about a pipe is not kept: it would hold the pipe open for a plan that may never be made.
         if !files.iter().any(|file| file.is_pipe()) {
             *last = Some(Guessed {
                 files: files.to_vec(),

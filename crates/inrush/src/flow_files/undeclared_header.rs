@@ -36,7 +36,7 @@ pub fn has_header(
         return Ok(true);
     }
     let names = names(question);
-    // Not worth waiting for a pipe, because it would only lead to a note.
+    // A pipe is not waited for, because its header would only lead to a note.
     let looked_at: Vec<&Arc<SourceFile>> = question
         .files
         .iter()

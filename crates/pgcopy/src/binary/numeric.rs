@@ -81,7 +81,7 @@ pub(super) fn quick_field(value: i128, layout: &Layout) -> Option<QuickField> {
         | u64::from(high % 10_000) << 32
         | u64::from(low / 10_000) << 16
         | u64::from(low % 10_000);
-    // Comparisons, because counting leading zero bits is slow in code for the oldest x86-64 processors.
+    // Uses comparisons, because counting leading zero bits is slow in code for the oldest x86-64 processors.
     let zeros_before = u32::from(aligned < 1_000_000_000_000)
         + u32::from(aligned < 100_000_000)
         + u32::from(aligned < 10_000);

@@ -242,7 +242,7 @@ unsafe fn put_if_ascii(text: &[u8], cursor: Cursor) -> bool {
         unsafe { cursor.store(widened(*piece), 2 * PIECE_BYTES * index) };
     }
     if !rest.is_empty() {
-        // The last bytes again, together with some that are already written, if there are enough of them.
+        // Writes the last bytes together with some that are already written, if there are enough of them.
         let last = match text.last_chunk::<PIECE_BYTES>() {
             Some(last) => *last,
             None => {

@@ -96,7 +96,7 @@ impl Column<'_> {
                     cursor.put_moment(fraction.ticks(of_day), time_bytes, days, time_bytes + 3)
                 }
                 Values::DateTimeOffset(values, fraction) => {
-                    // The moment is UTC's, and so is the offset: zero minutes.
+                    // The moment is in UTC, so the offset is zero minutes.
                     let (days, of_day) = split(*values.get_unchecked(row));
                     let time_bytes = fraction.time_bytes;
                     cursor.put_moment(fraction.ticks(of_day), time_bytes, days, time_bytes + 5)

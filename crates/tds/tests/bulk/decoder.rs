@@ -127,7 +127,7 @@ pub fn decode(payload: &[u8]) -> Message {
         .flat_map(|row| message.columns.iter().zip(row))
     {
         if let Value::Decimal(_) = value {
-            // The length comes first. FreeTDS sends others.
+            // The length comes first. FreeTDS sends other lengths.
             assert!(matches!(sent[0], 5 | 9 | 13 | 17), "{sent:?}");
         }
         let bytes = match value {

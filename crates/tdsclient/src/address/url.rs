@@ -46,8 +46,8 @@ impl<'a> Written<'a> {
                 )
             })?;
             let name = decoded("an option", name)?;
-            // A package may come from somebody else. Its options are searched for commands before anything is run;
-            // a URL of this kind is not.
+            // A package may come from somebody else. Its options are searched for commands before anything is run, but
+            // its URLs are not.
             if name == "access_token_command" {
                 return Err(address(
                     "access_token_command cannot be part of a URL",

@@ -305,7 +305,7 @@ impl Transport {
         let Stream::Tls(stream) = &mut self.stream else {
             return Ok(true);
         };
-        // The bytes may be a ticket for the next session, and no data.
+        // The bytes may be a TLS session ticket instead of data.
         let read = stream.conn.read_tls(&mut stream.sock);
         let state = stream.conn.process_new_packets();
         match (read, state) {

@@ -125,7 +125,7 @@ impl Measurement<'_> {
             );
             host.note(&note);
             results.note(note);
-            // The server may have changed; a failed run is repeated.
+            // Failed runs are repeated, and the server is described again, because it may have changed.
             results.failed.clear();
             results.server = server_result(facts);
             return Ok((folder, results));

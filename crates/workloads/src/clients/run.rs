@@ -256,7 +256,7 @@ impl RunPlan<'_> {
                 return Vec::new();
             }
         }
-        // Without it a call may begin 50 microseconds late, as measured.
+        // Without this setting a call may begin 50 microseconds late, as measured.
         let _ = set_current_timer_slack(std::num::NonZeroU64::new(TIMER_SLACK_NS));
         lock(arrived).threads.push(process::thread_id());
         let mut clients = Vec::new();

@@ -201,7 +201,7 @@ impl ServerDatabase {
         if is_series && self.server != Server::Temporary {
             notes.extend(self.remove_stopped_runs()?);
         }
-        // The next run must not pay for pages that an earlier run has not yet written.
+        // Pages that an earlier run has not yet written must not slow down the next run.
         let refused = self.with_session(async |session| {
             match session.execute("CHECKPOINT", "making ready").await {
                 Ok(()) => Ok(None),

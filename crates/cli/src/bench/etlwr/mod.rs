@@ -77,7 +77,7 @@ fn whole(
     credentials::refuse_password("--to", &measure.to)?;
     let settings = settings(measure);
     settings.check()?;
-    // Removed before the disk is checked, because they may fill it.
+    // Folders of killed commands are removed before the disk is checked, because they may fill it.
     let temporary = std::env::temp_dir();
     for left in Disposable::remove_left(&temporary) {
         if !measure.quiet {

@@ -165,7 +165,7 @@ impl ClientServer for PostgresClients {
             .iter()
             .map(|row| (row.get(0), row.get(1)))
             .collect();
-        // The clients may have other values than this session.
+        // The sessions of the clients may have another value of this setting than this session.
         settings.retain(|(name, _)| name != "synchronous_commit");
         settings.sort();
         let version = settings.iter().find(|(name, _)| name == "server_version");

@@ -45,7 +45,7 @@ pub enum FoundLineage {
 pub fn alter_statements(ledger_schema: &str, lock_timeout_ms: u32) -> Vec<String> {
     vec![
         format!("SET LOCAL lock_timeout = {lock_timeout_ms}"),
-        // PostgreSQL has named the CHECK of version 4. Another run may have altered the table before.
+        // PostgreSQL itself chose the name of the CHECK in version 4. Another run may have altered the table before.
         format!(
             "ALTER TABLE {} \
              ADD COLUMN IF NOT EXISTS rows_filtered int8 NOT NULL DEFAULT 0, \
