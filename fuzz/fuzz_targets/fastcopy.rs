@@ -3,7 +3,7 @@
 //!
 //! The first bytes of an input are the number of columns, the length of messages, the size of the arena, and three
 //! bytes for each column; the rest is what follows the header of a stream. `tests/extension/fuzzed.py` reads inputs in
-//! the same way, and makes tables of SQL of the columns: there a server decides which bytes are right.
+//! the same way, and creates SQL tables with these columns, so that a server decides which bytes are right.
 
 #![no_main]
 

@@ -6,9 +6,10 @@
 //! - `done`: the loader has stopped the server and removed the folders itself;
 //! - the end of the stream without `done`: the loader is gone, for any reason.
 //!
-//! Then it stops the server, waits until the last process of it is gone, and removes the private folders. It knows that
-//! they are gone by the end of a second stream, whose writing end every process of the server has inherited. A pid is
-//! signalled only while its process has the start time that the loader sent, because pids are reused.
+//! In the last case the janitor stops the server, waits until its last process is gone, and removes the private
+//! folders. It notices that the processes are gone by the end of a second stream, whose writing end every process of
+//! the server has inherited. A pid is signalled only while its process has the start time that the loader sent, because
+//! pids are reused.
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -1,9 +1,9 @@
 //! Waits until no server uses a data folder any more.
 //!
 //! Every process of a server has inherited the lock that its loader took on the folder, so the lock is free when the
-//! last of them ends. The functions here wait for that event. How long depends on the loader: a live one keeps its
-//! server, so the folder is refused soon; a killed one has left a server that stops by itself, even while it is
-//! starting or recovering.
+//! last of them ends. The functions here wait for that event. How long they wait depends on the loader. A live loader
+//! keeps its server, so the folder is refused soon. A killed loader has left a server that stops by itself, even while
+//! it is starting or recovering.
 
 use std::fs::{File, TryLockError};
 use std::io;

@@ -1,5 +1,5 @@
-//! A stream of Arrow batches that a program hands over, as the input of the only flow of a run. The flow names it as it names
-//! standard input, which is read once, too.
+//! A stream of Arrow batches that a program hands over, as the input of the only flow of a run. The flow names the stream in
+//! the same way as standard input, which can also be read only once.
 
 use std::path::Path;
 use std::sync::Arc;

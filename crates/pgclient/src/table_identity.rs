@@ -5,8 +5,8 @@
 //!
 //! The name of a table contains the cluster's identifier and the time at which its postmaster was started, because
 //! another server on a copy of the data folder was started at another time. A standby has another start time than its
-//! primary: in place of it, the name contains the timeline, and targets on the primary have such a name, too. A copy
-//! that was promoted is on another timeline.
+//! primary. So the names of its tables contain the timeline instead of the start time, and each target on the primary
+//! has such a name, too. A copy that was promoted is on another timeline.
 
 /// The side of a load that asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

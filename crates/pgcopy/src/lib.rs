@@ -1,10 +1,9 @@
 //! Encodes Arrow record batches as the bytes of PostgreSQL's COPY, and decodes them. There is no I/O: the destination sends
 //! the bytes, and the source receives them.
 //!
-//! [`BinaryEncoder`] writes `COPY ... (FORMAT binary)`, for which the server parses nothing
-//! again. [`TextEncoder`] writes `COPY ... (FORMAT text)`, for tables with a type that has no
-//! binary encoder. Both take the same batches. The encoder is chosen by the type of the
-//! target's column, never by the source's.
+//! [`BinaryEncoder`] writes `COPY ... (FORMAT binary)`, whose values the server need not parse. [`TextEncoder`] writes
+//! `COPY ... (FORMAT text)`, for tables with a type that has no binary encoder. Both take the same batches. The encoder
+//! is chosen by the type of the target's column, never by the source's.
 //!
 //! A [`NativeShape`] replaces the OIDs of one database by those of another, in values that pass in binary form.
 //! [`BinaryDecoder`] reads `COPY ... TO STDOUT (FORMAT binary)` into the same arrays.

@@ -13,12 +13,12 @@
 //! | `transport` | packets on a socket; waits that end when the run is interrupted |
 //! | [`answer`], `tokens`, `values`, `reader` | what a server answers |
 //!
-//! All calls block. A session belongs to one thread at a time; another thread ends its wait by [`Interrupt`]. Memory is
-//! one answer, one block of packets of a bulk load, which the caller encodes (`inrush-tds`), or one packet and one row of a
-//! query, which the caller decodes.
+//! All calls block. A session belongs to one thread at a time; another thread ends its wait by [`Interrupt`]. A session
+//! holds in memory one answer, one block of packets of a bulk load (which the caller encodes by `inrush-tds`), or one
+//! packet and one row of a query (which the caller decodes).
 //!
-//! The crate knows nothing of tables, ledgers or the engine. Why it is here, and no client from the registry:
-//! `docs/design/sqlserver.md`. [MS-TDS] is Microsoft's description of the protocol.
+//! The crate knows nothing of tables, ledgers or the engine. Why Inrush has its own client and uses none from the
+//! registry: `docs/design/sqlserver.md`. [MS-TDS] is Microsoft's description of the protocol.
 
 pub mod address;
 pub mod answer;

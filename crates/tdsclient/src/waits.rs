@@ -1,9 +1,9 @@
 //! Each wait type of SQL Server belongs to a category, which says what a session waits for.
 //!
 //! The categories are those of `sys.query_store_wait_stats`
-//! (https://learn.microsoft.com/sql/relational-databases/system-catalog-views/sys-query-store-wait-stats-transact-sql).
-//! The full name of a wait event is its category, a colon and its type. `IMPPROV_IOWAIT` ("waits for a bulk load I/O to finish",
-//! `sys.dm_os_wait_stats`) is a wait for the rows' source, so it is counted as one for the network.
+//! (https://learn.microsoft.com/sql/relational-databases/system-catalog-views/sys-query-store-wait-stats-transact-sql). The
+//! full name of a wait event is its category, a colon and its type. `IMPPROV_IOWAIT` ("waits for a bulk load I/O to finish",
+//! `sys.dm_os_wait_stats`) is a wait for the source of the rows, so it is counted as a wait for the network.
 
 use inrush_verdict::BackendState;
 

@@ -1,4 +1,4 @@
-//! A folder of JSON files as a destination: the example of `docs/adding-a-destination.md`. No URL of the command leads to it.
+//! A folder of JSON files as a destination: the example of `docs/adding-a-destination.md`. No URL of the command names it.
 //!
 //! ```text
 //! FOLDER/

@@ -1,4 +1,4 @@
-//! A folder of JSON files as a source: the example of `docs/adding-a-source.md`. No word of a package leads to it.
+//! A folder of JSON files as a source: the example of `docs/adding-a-source.md`. No setting of a package selects it.
 //!
 //! A file is an array with one object on each line, as the example of a destination writes it, or has an object on each line
 //! and no array around them (JSON Lines). Files are read from their beginning, each as one split, a line at a time.

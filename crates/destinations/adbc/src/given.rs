@@ -1,8 +1,8 @@
 //! Steps of a flow as a part of the INSERT into a file of DuckDB.
 //!
-//! The file and the engine's steps have separate DuckDB instances, but in one process, so both use the same library. Its
-//! sessions get the settings that results depend on. DuckDB would find a macro or a type of the file before its own, so a
-//! file that has any gets no steps. Nothing is left in the file.
+//! The file and the engine's steps have separate DuckDB instances, but in one process, so both use the same library. The
+//! file's sessions get the settings that results depend on. DuckDB would find a macro or a type of the file before its
+//! own, so a file that has any gets no steps. Nothing is left in the file.
 
 use inrush_destination::{ColumnPlan, Error, GivenSteps, Result};
 

@@ -7,8 +7,8 @@
 //! loaded again, [carefully](careful). The ledger records the change of each target ([`changes`]), so that a run can be
 //! undone ([`mod@undo`]).
 //!
-//! The differences between databases are in [`quirks`], one entry for each. Besides, only [`carry`] (Arrow types),
-//! [`types`] and [`catalog`] (type names and existing tables) distinguish drivers.
+//! The differences between databases are in [`quirks`], one entry for each. Apart from that, only [`carry`] (Arrow
+//! types), [`types`] and [`catalog`] (type names and existing tables) distinguish drivers.
 
 mod adapt;
 mod adbc_connection;

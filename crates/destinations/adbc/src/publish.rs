@@ -1,7 +1,7 @@
 //! Publishes staged rows into all targets, in one transaction.
 //!
-//! This module and [`run`](crate::run) depend on each other: a run publishes by the functions here, and they take the
-//! run.
+//! This module and [`run`](crate::run) depend on each other: a run publishes with the functions here, and these get the
+//! run as an argument.
 
 use inrush_destination::changes::{Change, What, kept_name_is_taken};
 use inrush_destination::{

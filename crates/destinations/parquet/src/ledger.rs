@@ -16,8 +16,8 @@
 //!     [column=value/]part-DIGEST-N.parquet
 //! ```
 //!
-//! `_inrush.json` is replaced together with its generation, so a run is in a table exactly if that file lists it. The
-//! run's file in `runs/` is written afterwards; if a crash happens in between, it is restored from `_inrush.json`.
+//! `_inrush.json` is replaced together with its generation, so a run is in a table if and only if that file lists it.
+//! The run's file in `runs/` is written afterwards; if a crash happens in between, it is restored from `_inrush.json`.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};

@@ -20,9 +20,9 @@
 //!
 //! # After a crash
 //!
-//! Files are flushed to the disk (`fsync`) before the record of their unit, and that record before `commit` returns;
-//! likewise a generation before it is exchanged. So a committed unit and a published run survive the end of the
-//! process, a crash of the system, and a loss of power if the disk really keeps what it reports as written.
+//! The files of a unit are flushed to the disk (`fsync`) before the unit's record, and the record before `commit`
+//! returns. A generation is flushed before it is exchanged. So a committed unit and a published run survive the end of
+//! the process, a crash of the system, and a loss of power if the disk really keeps what it reports as written.
 
 mod adapt;
 mod cancel;

@@ -1,8 +1,8 @@
 //! Publishes a run: each table's folder is exchanged with its next generation.
 //!
 //! The run locks all its tables, and first makes all next generations beside them. Files are linked, not moved, so
-//! after a crash everything is still there to begin again. Then each folder is exchanged. Last, the run's own file says
-//! that it is switched.
+//! after a crash everything is still there to begin again. Then each folder is exchanged. Last, the run is marked as
+//! switched in its own file.
 //!
 //! This module and [`run`](crate::run) depend on each other: a run publishes with the functions here, and they use the
 //! run.

@@ -7,9 +7,8 @@
 //! [`postgres_driver`] is the entry for callers who do not know which
 //! driver loads.
 //!
-//! This destination does not use the contract of destinations: it implements the traits of `inrush_engine::native`. The
-//! reasons: `docs/design/streams.md`, `docs/design/exactly-once.md`, `docs/design/careful-loads.md` and
-//! `docs/design/switch.md`.
+//! The engine calls this destination natively: it implements the traits of `inrush_engine::native`. The reasons:
+//! `docs/design/streams.md`, `docs/design/exactly-once.md`, `docs/design/careful-loads.md` and `docs/design/switch.md`.
 
 mod abilities;
 pub mod catalog;

@@ -1,5 +1,5 @@
-//! The error of loading rows into the server, in a load or in a trial. Inside this crate it keeps its type; the traits of the
-//! engine erase it.
+//! The error of loading rows into the server, in a load or in a trial. Inside this crate the error keeps its type; the traits
+//! of the engine erase the type.
 
 use inrush_engine::error::Error;
 use inrush_engine::verify::VerifyError;

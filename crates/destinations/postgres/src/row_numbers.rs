@@ -1,6 +1,6 @@
-//! Numbers for routed rows: they are spread over the partitions of a staging table, so their positions do not show
-//! their order. So each row gets a number while the unit is loaded carefully: the first row has 1, and there are no
-//! gaps.
+//! Numbers for routed rows. Routed rows are spread over the partitions of a staging table, so their positions do not
+//! show their order. So each row gets a number while the unit is loaded carefully: the first row has 1, and there are
+//! no gaps.
 
 use crate::quote::{identifier, literal};
 

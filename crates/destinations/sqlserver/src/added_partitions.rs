@@ -2,7 +2,7 @@
 //!
 //! A split of a partition with rows moves and logs them row by row, so only an empty one is split: the last partition of every
 //! table that has the function. The statement changes all of these tables, and takes a Sch-M lock on each, until the
-//! transaction in which the run begins is committed. It comes before the staging table is made, which has the same function
+//! transaction in which the run begins is committed. It runs before the staging table is made, which uses the same function
 //! (https://learn.microsoft.com/sql/t-sql/statements/alter-partition-function-transact-sql).
 //!
 //! Bounds of a package are the first values of partitions, as RANGE RIGHT has them. With RANGE LEFT a bound is the last

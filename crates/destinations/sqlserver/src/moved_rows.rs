@@ -1,9 +1,9 @@
 //! Rows that are moved out of a table into a separate one, and back: replaced rows that are kept, and the rows of an undone
 //! run.
 //!
-//! They are switched, if that is possible: then no row is moved. Otherwise they are copied (SELECT ... INTO), and the caller removes
-//! them from the table. A switched table is like the one that the rows come from, with its indexes, CHECKs, filegroup or partition
-//! scheme; so they can be switched back, as long as the target has the same shape.
+//! If possible, they are switched, which changes only the catalog. Otherwise they are copied (SELECT ... INTO), and the caller
+//! removes them from the table. A switched table is like the one that the rows come from, with its indexes, CHECKs, filegroup
+//! or partition scheme; so they can be switched back, as long as the target has the same shape.
 
 use std::fmt::Display;
 

@@ -1,10 +1,10 @@
 //! The switch: staged rows become part of all targets, in one transaction.
 //!
-//! A target that is new is the staging table, renamed: no row is moved. If the target exists, its empty partitions get
-//! their rows by SWITCH, which moves no row either, and so does a whole table that is empty. All other rows are copied
-//! by `INSERT ... SELECT`, or [merged](crate::merge). Rows that are replaced are first removed, by TRUNCATE or DELETE.
-//! Readers wait for the transaction. With READ_COMMITTED_SNAPSHOT on, readers of a target do not wait if rows are only added to it by
-//! INSERT. No reader sees a part of the rows.
+//! If the target is new, the staging table is renamed to it: no row is moved. If the target exists, its empty partitions get
+//! their rows by SWITCH, which moves no row either. A whole table that is empty gets its rows by SWITCH, too. All other rows
+//! are copied by `INSERT ... SELECT`, or [merged](crate::merge). Rows that are replaced are first removed, by TRUNCATE or
+//! DELETE. Readers wait for the transaction. With READ_COMMITTED_SNAPSHOT on, readers of a target do not wait if rows are only
+//! added to it by INSERT. No reader sees a part of the rows.
 //!
 //! SWITCH waits for its lock at low priority: statements that come later do not have to wait behind it.
 

@@ -1,4 +1,4 @@
-//! The crates that depend on sources and destinations, read from their `Cargo.toml` files: only the façade may, and no
+//! Checks by the `Cargo.toml` files which crates depend on sources and destinations: only the façade may. No
 //! implementation depends on another one or on the engine. A client of a database is for the implementations, and
 //! depends on none of them.
 

@@ -1,5 +1,5 @@
 //! The engine's public modules: those for its callers, and `native`, the surface for a destination that is reached
-//! natively. PostgreSQL takes nothing else of the engine, and `native` has nothing that PostgreSQL does not take.
+//! natively. The destination PostgreSQL uses nothing else of the engine, and `native` has nothing that it does not use.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,5 +1,5 @@
-//! A unit that several streams fill is finished once all of its records are committed, also by the process that resumes
-//! the run.
+//! A unit that several streams fill is finished once all of its records are committed. A process that resumes the run
+//! finishes such units, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

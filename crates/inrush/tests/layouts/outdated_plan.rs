@@ -1,5 +1,5 @@
 //! Two commands with the same package at the same time: while one plans, the other loads everything. The rows are loaded
-//! once, whatever the first one has read of the ledger before.
+//! once, even though the first command has read the ledger before the other one loads.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

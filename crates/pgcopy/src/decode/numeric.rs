@@ -1,5 +1,5 @@
-//! `numeric`: to scaled integers, or to decimal text of any length. The head of the encoder's file of the same name
-//! describes the binary form.
+//! Decodes `numeric` to scaled integers, or to decimal text of any length. The head of the encoder's file of the same
+//! name describes the binary form.
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //!
 //! # How it works
 //!
-//! A row is the token 0xD1 and its values; before a value comes its length, if its type has one. NBCROW, the form
+//! A row is the token 0xD1 and its values; each value has its length before it, if its type has one. NBCROW, the form
 //! with a bitmap of NULLs, is not allowed in a bulk load ([MS-TDS] 2.2.6.1). A batch is encoded in two passes:
 //!
 //! 1. Column by column ([`column`]): the Arrow type is checked; a kernel over the whole slice checks whether any value

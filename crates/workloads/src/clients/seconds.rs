@@ -1,7 +1,7 @@
 //! Collects the latencies of the workers second by second, for the standard log of HdrHistogram and for the whole run.
 //!
-//! Workers measure by themselves and send each second when it is over, so the loop of calls shares no data. A second is
-//! complete when all workers have sent it.
+//! Each worker measures by itself and sends the measurements of a second when it is over, so the loop of calls shares
+//! no data. A second is complete when all workers have sent it.
 
 use std::collections::BTreeMap;
 use std::fs::File;

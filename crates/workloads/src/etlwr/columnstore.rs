@@ -1,5 +1,5 @@
-//! A columnstore on this machine as the target: one file, or a folder of files. It must not exist before, so that
-//! nothing of others is removed. It is measured after each run and then removed.
+//! A columnstore on this machine as the target: one file, or a folder of files. It must not exist before, so that the
+//! command does not remove somebody else's files. It is measured after each run and then removed.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! The values of one row as Datums, for rows that go through the executor: triggers, defaults, routing.
 //!
 //! Values that the server passes by reference are in an arena; their Datum is their offset in it, and C adds the
-//! arena's address. A varlena has a header of four bytes, like from a receive function; the server shortens it.
+//! arena's address. A varlena has a header of four bytes, as receive functions return it; the server shortens it.
 
 use crate::column::Column;
 use crate::kernels::{Sink, copy};

@@ -2,7 +2,7 @@
 //!
 //! The stored form is that of `numeric_recv`: `trunc_var` to the wire's scale, `apply_typmod`, `make_result`. The
 //! kernel decodes a value only if nothing would be cut or rounded, and if it fits the precision and the short header.
-//! These are all amounts of money, and nearly all other values.
+//! That covers all amounts of money, and nearly all other values.
 
 use crate::column::Column;
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `mod.rs` | which tables can get members |
 //! | `statements.rs` | the statements, for the run and for the plan |
-//! | `numbers.rs` | the numbers that a run has given, and what is kept of them with each unit |
+//! | `numbers.rs` | the numbers that a run has given, and which of them are stored with each unit |
 //!
 //! A run has a table beside the ledger for each reference, with the keys and numbers of its members. It is one of the run's
 //! staging tables, so it is dropped like the others. A unit's transaction adds the members that no other transaction is

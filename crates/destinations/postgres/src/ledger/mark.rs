@@ -1,12 +1,13 @@
 //! Marks of appended files, which a database keeps outside of the ledger.
 //!
-//! If the ledger is lost (its schema was dropped, or the package names another one) and the same command is given
+//! If the ledger is lost (its schema was dropped, or the package names another schema) and the same command is given
 //! again, appended rows would be loaded twice. So a run that appends leaves a mark for each target: an empty large
 //! object whose comment names the run, the target's OID and the files. A large object is not part of any schema, and
-//! every role may create one, also a role that may only INSERT. The mark commits with its rows, or before the first of
-//! them if they are written directly to the target.
+//! every role may create one, even a role that may only INSERT. The mark is committed together with the rows, or before
+//! the first of them if rows are written directly to the target.
 //!
-//! A plan is refused only for the mark of a run that the ledger does not know, with the same package, files and table.
+//! A plan is refused only if a mark has the same package, files and table, and the ledger does not know the run that
+//! left it.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};

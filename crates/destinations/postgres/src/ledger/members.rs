@@ -3,7 +3,7 @@
 //! A number is reserved in a transaction of its own before a row with it is loaded, so each key has one number for all
 //! streams, hosts and attempts of a run. No other key gets this number of the sequence. The table of the numbers is
 //! made by the first run that needs it, and is not part of the ledger's version: programs that do not know it ignore
-//! it. The switch removes the members of its run, and so does the end of a run that is given up.
+//! it. The switch removes the reserved members of its run from the table. Giving up a run removes them, too.
 
 use inrush_rows::ids::RunId;
 

@@ -1,8 +1,8 @@
 //! The ledger: the records of all runs, stored in the destination itself and committed with the data.
 //!
-//! A unit's row commits in the unit's own transaction, so the ledger is right even if the run is killed at any moment.
-//! The run's row has an epoch. When another process resumes the run, the epoch is raised, and transactions of the older
-//! epoch can no longer commit.
+//! A unit's row is committed in the unit's own transaction, so the ledger is right even if the run is killed at any
+//! moment. The run's row has an epoch. When another process resumes the run, the epoch is raised, and transactions of
+//! the older epoch can no longer commit.
 
 mod error;
 mod holder;

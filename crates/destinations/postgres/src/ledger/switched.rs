@@ -1,5 +1,5 @@
-//! The record of a switch for each table: brought in, made, filled, taken out and kept, or dropped. `inrush undo` reads
-//! it, and so does the check whether rows are still loaded.
+//! The record of what a switch did with each table: brought in, made, filled, taken out and kept, or dropped. `inrush
+//! undo` reads it, and so does the check whether rows are still loaded.
 
 use super::error::LedgerError;
 use super::{Ledger, StoredRun, stored};

@@ -1,4 +1,4 @@
-//! Sums over the splits of a run's units, which the server adds up: a run may have a hundred thousand splits.
+//! Sums over the splits of a run's units. The server adds them up, because a run may have a hundred thousand splits.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
-//! Names of the indexes that new partitions have from their parents: those that the server would have given.
+//! Gives the indexes that new partitions have from their parents the names that the server would have given.
 //!
-//! They were made with the names of staging tables. They get their final names when all tables have theirs, so that they
-//! take no name that the plan gives to another relation.
+//! The indexes were made with the names of staging tables. They get their final names after all tables have theirs, so
+//! that no index takes a name that the plan gives to another relation.
 
 use std::collections::BTreeSet;
 
