@@ -67,7 +67,7 @@ pub struct Options {
     pub copy_parent: PathBuf,
     /// The records of kept data folders.
     pub records: Option<ServerRecords>,
-    /// True if a kept folder that has data in it must be one of these records: the start fails if it is not.
+    /// True if a kept folder that has data in it must be listed in these records: the start fails if it is not.
     pub requires_record: bool,
 }
 

@@ -95,7 +95,8 @@ pub fn rows_of(flow: &str, source: &FlowSource) -> Result<Rows, PlanError> {
     Ok(Rows::Table { schema, name })
 }
 
-/// The limits of a connection: the smallest of all flows that read it. `connections_max` are the connections without a limit.
+/// The limits of a connection: the smallest of all flows that read it. `connections_max` is the number of connections if no
+/// flow sets a limit.
 pub fn limits_of(package: &Package, connection: &str, connections_max: usize) -> ReadLimits {
     let sources = sources_in(package, connection);
     let limits = sources.filter_map(|source| source.max_connections);

@@ -26,7 +26,8 @@ use crate::flow_source::{
 };
 use crate::registry::is_server_of_source;
 
-/// Connections where the package does not limit them: as many as there may be streams, and one for the snapshot.
+/// The number of connections if the package does not limit it: as many as there may be streams, and one for the
+/// snapshot.
 const CONNECTIONS_MAX: usize = 1_025;
 
 /// The tables and queries of all flows of a run. Each is opened once, and all that are read from one connection at one

@@ -3,9 +3,9 @@
 
 use inrush_verdict::BackendState;
 
-/// A query for the state of each backend of an SQL expression of type `int4[]`, in rows of five columns: process id,
-/// state, class of the wait event, wait event, and the process ids whose lock it waits for. It reads one backend after
-/// the other, because the cost of a view of all backends grows with their number.
+/// A query for the states of the backends that an SQL expression of type `int4[]` lists, in rows of five columns:
+/// process id, state, class of the wait event, wait event, and the process ids whose lock it waits for. It reads one
+/// backend after the other, because the cost of a view of all backends grows with their number.
 pub fn states_of(process_ids: &str) -> String {
     format!(
         "SELECT a.pid, a.state, a.wait_event_type, a.wait_event, \
@@ -15,8 +15,8 @@ pub fn states_of(process_ids: &str) -> String {
     )
 }
 
-/// A query for the holders of a lock, by an SQL expression of type `int4[]`, in rows of four columns: process id, user,
-/// application, state. Their statements are not read, because they may be confidential.
+/// A query for the holders of a lock, whose processes an SQL expression of type `int4[]` lists, in rows of four
+/// columns: process id, user, application, state. Their statements are not read, because they may be confidential.
 pub fn holders_of(process_ids: &str) -> String {
     format!(
         "SELECT pid, coalesce(usename, ''), coalesce(application_name, ''), coalesce(state, '') \

@@ -286,7 +286,7 @@ fn spawn(
     })
 }
 
-/// Ends a connection once the driver has none: it stops the socket of the blocks, and tells the server.
+/// Ends a connection when the driver no longer uses it: it stops the socket of the blocks, and tells the server.
 struct Ending(Option<Arc<BlockSocket>>);
 
 impl Drop for Ending {

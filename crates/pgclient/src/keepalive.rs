@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::settings::UrlSettings;
 
-/// After this long a silence the peer is probed, every `KEEPALIVE_INTERVAL`, up to `KEEPALIVE_COUNT` times.
+/// After this time of silence the peer is probed, every `KEEPALIVE_INTERVAL`, up to `KEEPALIVE_COUNT` times.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_COUNT: u32 = 6;

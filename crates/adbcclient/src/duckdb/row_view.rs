@@ -106,7 +106,8 @@ impl RowView {
         &self.name
     }
 
-    /// The rows for the next statement, whose columns are the fields of the view's struct. One statement reads them.
+    /// Sets the rows for the next statement. Their columns are the fields of the view's struct. Only one statement
+    /// reads them.
     pub fn refill(&self, batch: &RecordBatch) {
         self.state.rows().batch = Some(StructArray::from(batch.clone()));
     }

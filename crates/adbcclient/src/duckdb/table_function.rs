@@ -215,7 +215,7 @@ impl Lent {
         format!("{NAME}({})", self.number)
     }
 
-    /// The rows for the next statement, with the columns of the source.
+    /// Sets the rows for the next statement. They have the columns of the source.
     pub fn refill(&self, reader: Reader) {
         let mut state = self.source.state();
         state.rest = None;

@@ -113,7 +113,8 @@ pub struct UniqueKey {
 }
 
 impl UniqueKey {
-    /// A key of these columns, compared as the columns are, for a merge into a target without a unique index on them.
+    /// A key of these columns, which is compared in the same way as the columns, for a merge into a target without a
+    /// unique index on them.
     pub fn of_columns(names: &[String]) -> UniqueKey {
         let column = |name: &String| KeyColumn {
             name: name.clone(),

@@ -487,7 +487,7 @@ impl Destination for AdbcDestination {
         sums::forms(self.shared.quirks.vendor, &mut self.control(), target)
     }
 
-    /// Only a file of DuckDB can have a temporary one beside it; a driver's options may name any location.
+    /// Only a file of DuckDB can have a temporary database beside it; a driver's options may name any location.
     fn scratch(&self, folder: &Path) -> Option<String> {
         let file = folder.join("sample");
         let url = || format!("duckdb:{}", file.display());

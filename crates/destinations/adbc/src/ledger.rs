@@ -113,7 +113,7 @@ impl AdbcLedger {
         Some(format!("CREATE SCHEMA {}", sql::identifier(schema)))
     }
 
-    /// The statements that make its tables. The table of runs is created last: if it exists, both do.
+    /// The statements that make its tables. The table of runs is created last: if it exists, both tables exist.
     pub fn create_tables(&self) -> [String; 2] {
         let unit = format!(
             "CREATE TABLE IF NOT EXISTS {} (run_id BIGINT NOT NULL, unit_key TEXT NOT NULL, \

@@ -107,7 +107,8 @@ pub fn advisory_statement(key: impl Display) -> String {
     format!("SELECT set_config('lock_timeout', '3s', true), pg_advisory_lock({key})::text")
 }
 
-/// True if another process holds the lock of a run that `holder` has begun or resumed last; `None` if nothing shows it.
+/// True if another process holds the lock of a run that `holder` has begun or resumed last; `None` if this cannot be
+/// found out.
 pub fn is_held(
     session: &mut AdbcSession,
     quirks: &Quirks,

@@ -48,7 +48,7 @@ pub struct Quirks {
     /// thread of its own. DuckDB's driver flushes 204,800 rows at a time by an INSERT, and with several threads these
     /// are split among them. Then hardly any row group of 122,880 rows is complete, and incomplete ones are written
     /// again at the checkpoint. For lineitem (scale 1, two streams) that takes 22 CPU seconds and a file of 281 MB
-    /// instead of 12 and 184.
+    /// instead of 12 CPU seconds and 184 MB.
     pub threads: Option<&'static str>,
     /// The setting for the most memory of its buffers.
     pub memory_limit: Option<&'static str>,

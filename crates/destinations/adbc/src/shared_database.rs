@@ -70,7 +70,7 @@ impl SharedDatabase {
         })
     }
 
-    /// True if a process holds the lock of a run; `None` if nothing shows it.
+    /// True if a process holds the lock of a run; `None` if this cannot be found out.
     pub fn is_held(&self, session: &mut AdbcSession, run: &RunRecord) -> Result<Option<bool>> {
         let own = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if own.contains(&run.run_key) {

@@ -235,7 +235,8 @@ impl Staging {
         )
     }
 
-    /// The statement that keeps other writers away from the target until the transaction ends, if the database has others.
+    /// The statement that keeps other writers away from the target until the transaction ends, if the database allows
+    /// other writers.
     pub fn lock_statement(&self, quirks: &Quirks) -> Option<String> {
         let lock = quirks.lock_table?;
         Some(format!("LOCK TABLE {} {lock}", self.plan.name.sql))

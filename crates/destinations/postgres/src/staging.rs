@@ -147,7 +147,8 @@ pub fn create_staging(
     statements
 }
 
-/// Allows NULL in a column of a staging table, because the target numbers it when the rows are copied.
+/// Allows NULL in a column of a staging table, because the target fills the column with numbers when the rows are
+/// copied.
 pub fn allow_null(schema: &str, name: &str, column: &str) -> String {
     format!(
         "ALTER TABLE {} ALTER COLUMN {} DROP NOT NULL",

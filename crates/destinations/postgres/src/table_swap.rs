@@ -8,10 +8,11 @@ use super::session::Session;
 /// The statements that make a new table like the one that it replaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SwapPlan {
-    /// Statements that give it the owner, grants, comments and settings of the old one, once it has its name.
+    /// Statements that give the new table the owner, grants, comments and settings of the old one, once the new table
+    /// has its name.
     pub dress: Vec<String>,
-    /// The clauses after `ALTER TABLE name` that give it the tablespace and storage options of the old table, while it
-    /// is empty.
+    /// The clauses after `ALTER TABLE name` that give the new table the tablespace and storage options of the old one,
+    /// while the new table is empty.
     storage: Vec<String>,
 }
 

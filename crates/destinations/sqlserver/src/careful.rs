@@ -104,7 +104,7 @@ impl Trial {
         })
     }
 
-    /// Writes the rows of a batch that the target would accept to staging. Returns the others.
+    /// Writes to staging the rows of a batch that the target would accept. Returns the others.
     pub fn write(&mut self, session: &mut SqlSession, batch: &RecordBatch) -> Result<Written> {
         let doing = "cannot add rows to a trial".to_owned();
         let mut writer = BulkWriter::new(self.target.clone(), doing, self.packet_size);

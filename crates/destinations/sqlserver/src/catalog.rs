@@ -134,8 +134,8 @@ fn look_for_rows(session: &mut SqlSession, name: &TargetName, hint: &str) -> Res
 pub const IS_REPLICATED: &str =
     "is_published = 1 OR is_merge_published = 1 OR is_replicated = 1 OR is_tracked_by_cdc = 1";
 
-/// What follows FROM in a query for the views that are bound to a table by SCHEMABINDING. `object` is the table's name as a
-/// text of SQL.
+/// The text after FROM in a query for the views that are bound to a table by SCHEMABINDING. `object` is the table's name as
+/// a text of SQL.
 pub fn bound_views(object: &str) -> String {
     format!(
         "sys.sql_expression_dependencies WHERE referenced_id = OBJECT_ID({object}) AND is_schema_bound_reference = 1 AND \

@@ -311,7 +311,8 @@ impl<'a> Filling<'a> {
         Ok(Some(self.staged))
     }
 
-    /// Switches the rows into each partition that is empty, and copies those of the others, which are `filled`.
+    /// Switches the rows into each partition that is empty, and copies the rows of partitions that have rows already
+    /// (`filled`).
     fn switch_partitions(
         &mut self,
         partitioning: &Partitioning,

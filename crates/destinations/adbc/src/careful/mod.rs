@@ -97,7 +97,7 @@ impl Trial {
         })
     }
 
-    /// Writes the rows of a batch that the target would accept to staging. Returns the indices of the others.
+    /// Writes to staging the rows of a batch that the target would accept. Returns the indices of the others.
     pub fn write(
         &self,
         session: &mut AdbcSession,

@@ -97,7 +97,7 @@ impl RunMembers {
         Ok(())
     }
 
-    /// Prepares for a unit, in its transaction. In SQLite it holds the lock of writers from here on.
+    /// Prepares for a unit, in its transaction. In SQLite the transaction holds the lock of writers from here on.
     pub fn begin_unit(&self, session: &mut AdbcSession) -> Result<()> {
         for (at, table) in self.tables.iter().enumerate() {
             let Some(lock) = table.lock_writers_statement() else {
@@ -170,7 +170,7 @@ impl RunMembers {
         Ok(())
     }
 
-    /// Adds the members that staged rows have to their references, in the transaction of the publish.
+    /// Adds the members that staged rows refer to, each to its reference, in the transaction of the publish.
     pub fn add(
         &self,
         session: &mut AdbcSession,

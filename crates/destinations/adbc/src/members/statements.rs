@@ -62,7 +62,8 @@ impl MemberTable {
         ]
     }
 
-    /// The query for the next numbers of the sequence, each with whether a row of the reference has it already.
+    /// The query for the next numbers of the sequence, each with the answer whether a row of the reference already has
+    /// it.
     pub(super) fn next_numbers(&self, count: usize) -> Option<String> {
         let next = self.next_number.as_deref()?;
         Some(format!(
@@ -82,7 +83,8 @@ impl MemberTable {
         )
     }
 
-    /// The query for the members whose keys the reference has with other numbers: their keys, and these numbers.
+    /// The query for the members whose keys already have other numbers in the reference: the keys, and the numbers
+    /// there.
     pub(super) fn existing_of_keys(&self) -> String {
         let keys = (1..=self.plan.key.len()).map(|at| format!("m.key_{at}"));
         let keys: Vec<String> = keys.collect();

@@ -136,8 +136,8 @@ impl Ledger {
         Ok(!rows.is_empty())
     }
 
-    /// Runs that stopped before their switch, the newest first; `run_key` narrows it to one
-    /// package and its targets.
+    /// Runs that stopped before their switch, the newest first; `run_key` narrows them to those of one package and its
+    /// targets.
     pub async fn stopped_runs(
         &self,
         session: &Session,
@@ -154,8 +154,8 @@ impl Ledger {
         Ok(rows.iter().map(stored_run).collect())
     }
 
-    /// The runs of a package, or of all, the oldest first. A target is gone if its name is that of another table now, or of
-    /// none.
+    /// The runs of a package, or of all, the oldest first. A target counts as gone if another table has its name now, or no
+    /// table has.
     pub async fn runs(
         &self,
         session: &Session,

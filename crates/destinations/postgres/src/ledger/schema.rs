@@ -25,7 +25,8 @@ pub struct FoundTables {
     pub are_complete: bool,
     /// They have the form of an older version.
     pub are_older: bool,
-    /// The table of the runs' lineage, which is not a part of a version: ledgers of earlier programs lack it.
+    /// The table of the runs' lineage, which is not a part of the ledger's version: ledgers of earlier programs lack
+    /// it.
     pub lineage: FoundLineage,
 }
 

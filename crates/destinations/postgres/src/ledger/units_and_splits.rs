@@ -150,8 +150,8 @@ impl Ledger {
         Ok(splits)
     }
 
-    /// The splits of a run that were committed, or only those of a unit, one after the other: there may be a million. The
-    /// splits of a unit come one after the other, and within a unit the splits of a file.
+    /// Reads the committed splits of a run, or only those of a unit, one at a time, because there may be a million. They
+    /// are grouped by unit, and within a unit by file.
     pub async fn each_split(
         &self,
         session: &Session,
@@ -229,7 +229,7 @@ impl Ledger {
     }
 
     /// True if the table for a unit's rows is still the table that the unit began with. Call this inside the
-    /// transaction that has written to the table, because its lock prevents that the table is dropped.
+    /// transaction that has written to the table, because its lock keeps the table from being dropped.
     pub async fn stands(
         &self,
         session: &Session,

@@ -8,7 +8,8 @@ use crate::PostgresError;
 use crate::ledger::LedgerError;
 use crate::quote::identifier;
 
-/// The server function that accepts one statement, and reports several as a syntax error. It raises no other one.
+/// The server function that accepts one statement, and reports several as a syntax error. It raises no other syntax
+/// error.
 const TAKES_ONE_STATEMENT: &str = "exec_parse_message";
 
 /// A version that prevents the merge of rows. All fields are texts of the server.

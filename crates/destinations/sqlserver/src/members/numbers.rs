@@ -134,7 +134,7 @@ impl RunMembers {
         Ok(())
     }
 
-    /// Adds the members that staged rows have to their references, in the transaction of the publish.
+    /// Adds the members that staged rows refer to, each to its reference, in the transaction of the publish.
     pub fn add(&self, session: &mut SqlSession, stagings: &[Staging]) -> Result<Vec<AddedMembers>> {
         let mut all = Vec::new();
         for table in &self.tables {
