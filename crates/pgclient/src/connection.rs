@@ -286,7 +286,8 @@ fn spawn(
     })
 }
 
-/// Ends a connection when the driver no longer uses it: it stops the socket of the blocks, and tells the server.
+/// Shuts down the socket when the driver no longer uses the connection, so that a send of blocks stops and the server
+/// notices the end.
 struct Ending(Option<Arc<BlockSocket>>);
 
 impl Drop for Ending {

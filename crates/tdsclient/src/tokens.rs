@@ -115,7 +115,8 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Message, String> {
     Ok(message)
 }
 
-/// Reads a part of an answer that is neither a description nor a row. Its token was read, at this byte.
+/// Reads a part of an answer that is neither a description nor a row. The token of the part, which was at this byte, is
+/// already read.
 fn read_one(
     token: u8,
     at: usize,

@@ -13,7 +13,7 @@ const OTHERS: f64 = 0.2;
 /// A thread lacks a CPU if it waits for one for this share of its time.
 const STARVED: f64 = 0.2;
 
-/// What has the CPUs that a thread needs.
+/// The holder of the CPUs that a thread needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holder {
     /// Nobody: the control group's limit withholds them.
@@ -174,8 +174,8 @@ impl Cpu {
         self.backends_s.unwrap_or(0.0) + self.sources_s.unwrap_or(0.0)
     }
 
-    /// What has the CPUs that both lack. A thread that does not wait has the CPU that it needs, even if other threads
-    /// compute.
+    /// The holder of the CPUs that both lack. A thread that does not wait has the CPU that it needs, even if other
+    /// threads compute.
     fn shared_holder(&self, waits: Option<f64>) -> Holder {
         let is_starved = waits.map_or(self.is_full(), |share| share >= STARVED);
         let is_stolen = self.stolen_s >= NOTICED * self.all_s();

@@ -188,12 +188,12 @@ impl<'a> Facts<'a> {
         feeds.max_by(|one, other| work_s(one).total_cmp(&work_s(other)))
     }
 
-    /// Wait events of all backends that are wanted, the most frequent first, with their samples.
+    /// The wanted wait events of all backends, the most frequent first, with their samples.
     pub(crate) fn events(&self, wanted: impl Fn(&str) -> bool) -> Vec<(&'a str, u64)> {
         self.events_of(|series| series.backend.as_ref(), wanted)
     }
 
-    /// Wait events of all backends of the source that are wanted, the most frequent first, with their samples.
+    /// The wanted wait events of all backends of the source, the most frequent first, with their samples.
     pub(crate) fn source_events(&self, wanted: impl Fn(&str) -> bool) -> Vec<(&'a str, u64)> {
         self.events_of(|series| series.source_backend.as_ref(), wanted)
     }

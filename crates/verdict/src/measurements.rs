@@ -187,7 +187,7 @@ pub struct BackendSeries {
     pub samples: Vec<BackendSamples>,
     /// The number of samples of each wait event by its full name, such as `IO:WALWrite`, the most frequent first.
     pub events: Vec<(String, u32)>,
-    /// The holders of the locks that it waited for: the application's name, the user, the beginning of the statement.
+    /// The holders of the locks that it waited for, in words: process or session, user, application and state.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blockers: Vec<String>,
     /// Microseconds in which it ran on a CPU, by step; only for a server on this machine.

@@ -332,7 +332,7 @@ fn a_long_way_on_which_some_segments_are_lost() {
     );
 }
 
-/// Congestion control that keeps queues short: the link is full, and the round trip is the least.
+/// Congestion control that keeps queues short: the link is full, and the round trip is the shortest.
 #[test]
 fn a_long_way_with_a_full_link() {
     let tcp = Tcp {

@@ -322,7 +322,7 @@ fn a_backend_is_busy_for_its_cpu_at_least() {
     );
 }
 
-/// Neighbours that compute take CPUs from the loader and from the server: without them both are quicker.
+/// Other processes that compute take CPUs from the loader and from the server: without them both are faster.
 #[test]
 fn cpus_that_others_have_gain_for_both() {
     let starved = stream(&[(Convert, 0.5), (SendWait, 0.48)])

@@ -1,5 +1,6 @@
 /*
- * A batch of tuples for the ways "tuples" and "pages": where they lie, how they are checked, and how they are stored.
+ * A batch of tuples for the ways "tuples" and "pages": where they are, how they are checked, and
+ * how they are stored.
  */
 #ifndef INRUSH_FASTCOPY_BATCH_H
 #define INRUSH_FASTCOPY_BATCH_H

@@ -110,7 +110,7 @@ reserve_carry(Input *input, size_t size)
 
 /*
  * Drops the bytes that the decoder has used, and appends more to the rest. If no more bytes will come, returns false
- * and tells the decoder.
+ * and informs the decoder.
  */
 bool
 client_read(Input *input, Decoder *decoder)

@@ -71,8 +71,8 @@ typedef struct Load
 	AttrNumber	key;			/* whose smallest and largest value are kept, or 0 */
 
 	/*
-	 * What the decoder knows as columns: all of the table, in its order, for tuples that it makes; or, for rows as
-	 * Datums (rows.c), those that come, in the order of the wire.
+	 * The columns as the decoder has them: for tuples that it makes, all columns of the table, in the table's
+	 * order; for rows as Datums (rows.c), the columns of the stream, in the stream's order.
 	 */
 	bool		of_wire;
 	DecoderColumn *columns;

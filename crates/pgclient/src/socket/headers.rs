@@ -36,8 +36,9 @@ pub(super) struct Headers {
     reported: HashSet<Vec<u8>>,
 }
 
-/// The bytes of a header that are read before its message passes by: kind and length, and the first word of the body
-/// of "Byte1('K') Int32 length, Int32 process id, secret key" and "Byte1('R') Int32 length, Int32 code, ...".
+/// The number of bytes that are read before the rest of a message is let through: kind and length, and the first word
+/// of the body of "Byte1('K') Int32 length, Int32 process id, secret key" and "Byte1('R') Int32 length, Int32 code,
+/// ...".
 fn header_length(kind: u8) -> usize {
     match kind {
         b'K' | b'R' => 9,

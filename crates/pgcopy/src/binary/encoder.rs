@@ -10,8 +10,8 @@ use crate::error::EncodeError;
 use crate::limits::COLUMNS_MAX;
 use crate::pg_type::PgType;
 
-/// "11-byte sequence PGCOPY\n\377\r\n\0": its odd bytes show transfers that changed line ends,
-/// dropped zero bytes or cut the eighth bit.
+/// "11-byte sequence PGCOPY\n\377\r\n\0": its unusual bytes reveal transfers that changed line ends, dropped zero bytes
+/// or cut the eighth bit.
 const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
 /// "32-bit integer bit mask to denote important aspects of the file format": none of them.
 const FLAGS: i32 = 0;
@@ -22,8 +22,8 @@ const TRAILER: i16 = -1;
 
 /// Encodes batches for `COPY ... (FORMAT binary)`.
 ///
-/// A stream is [`begin`](Self::begin) once, [`encode`](Self::encode) for each batch and
-/// [`end`](Self::end) once; each appends to `out`.
+/// For a stream, call [`begin`](Self::begin) once, [`encode`](Self::encode) for each batch and [`end`](Self::end) once;
+/// each call appends to `out`.
 #[derive(Clone, Debug)]
 pub struct BinaryEncoder {
     types: Vec<PgType>,

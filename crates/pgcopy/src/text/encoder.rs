@@ -9,9 +9,9 @@ use crate::limits::COLUMNS_MAX;
 
 /// Encodes batches for `COPY ... (FORMAT text)` with its default delimiter and NULL.
 ///
-/// A stream is [`begin`](Self::begin) once, [`encode`](Self::encode) for each batch and [`end`](Self::end) once; each
-/// appends to `out`. Each value is written by the Arrow type of its column; columns of a type without an encoder are
-/// Utf8View.
+/// For a stream, call [`begin`](Self::begin) once, [`encode`](Self::encode) for each batch and [`end`](Self::end) once;
+/// each call appends to `out`. Each value is written by the Arrow type of its column; columns of a type without an
+/// encoder are Utf8View.
 #[derive(Clone, Debug, Default)]
 pub struct TextEncoder {
     intervals_are_finite: bool,

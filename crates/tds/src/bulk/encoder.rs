@@ -42,9 +42,9 @@ impl std::error::Error for Misfit {}
 
 /// Encodes batches for `INSERT BULK`, cut into packets.
 ///
-/// A message is [`begin`](Self::begin) once, [`encode`](Self::encode) for each batch and [`end`](Self::end) once. In
-/// between, [`ready`](Self::ready) returns the packets to send, and [`clear_ready`](Self::clear_ready) removes them
-/// when they are sent.
+/// For a message, call [`begin`](Self::begin) once, [`encode`](Self::encode) for each batch and [`end`](Self::end)
+/// once. In between, [`ready`](Self::ready) returns the packets to send, and [`clear_ready`](Self::clear_ready) removes
+/// them when they are sent.
 #[derive(Clone, Debug)]
 pub struct BulkEncoder {
     target: RowMetadata,

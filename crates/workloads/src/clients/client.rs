@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 use super::schedule::Schedule;
 use inrush::clients::{Call, CallFailure, ClientConnection};
 
-/// Latencies in nanoseconds, with three significant digits from 100 ns up; it grows as far as its values do.
+/// Latencies in nanoseconds, with three significant digits from 100 ns up. The histogram grows with its largest value.
 pub type Latencies = Histogram<u32>;
 
 /// An empty histogram of latencies.

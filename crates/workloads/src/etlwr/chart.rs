@@ -36,7 +36,7 @@ const RIGHT: f64 = 24.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 56.0;
 
-/// The curve as a standalone SVG, light or dark as the reader's system, with a text for readers who cannot see it.
+/// The curve as a standalone SVG, light or dark like the reader's system, with a text for readers who cannot see it.
 pub fn svg(points: &[PointResult]) -> String {
     let most_streams = points.last().map_or(1, |point| point.streams);
     let most_seconds = points

@@ -220,7 +220,7 @@ pub struct TableResult {
     pub bytes: u64,
     /// Its partitions.
     pub partitions: usize,
-    /// The size of the table in the database, in bytes; absent if the database does not tell it of each table.
+    /// The size of the table in the database, in bytes; absent if the database does not report it for each table.
     pub stored_bytes: Option<u64>,
 }
 

@@ -26,8 +26,8 @@ pub enum Status {
     BatchFull = 1,
     /// A larger arena, with the same bytes in it: one tuple alone does not fit.
     NeedRoom = 2,
-    /// The receive function of [`Stream::column`] on the field at [`Stream::field`], of [`Stream::field_len`] bytes
-    /// (-1 for NULL), then `give`.
+    /// A value: call the receive function of [`Stream::column`] on the field at [`Stream::field`], of
+    /// [`Stream::field_len`] bytes (-1 for NULL), then `give`.
     NeedValue = 3,
     /// The last tuple of the batch has NULL in a NOT NULL column.
     NullRefused = 4,

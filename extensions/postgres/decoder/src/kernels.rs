@@ -17,7 +17,7 @@ const TIMES: core::ops::RangeInclusive<i64> = 0..=86_400_000_000;
 pub(crate) trait Sink {
     /// NULL.
     fn null(&mut self) -> Option<()>;
-    /// A value of `N` bytes that the server passes by value; `datum` is the same value, extended like in the server.
+    /// A value of `N` bytes that the server passes by value; `datum` is the same value, extended as in the server.
     fn by_value<const N: usize>(
         &mut self,
         bytes: [u8; N],

@@ -150,8 +150,8 @@ impl Ledger {
         Ok(splits)
     }
 
-    /// Reads the committed splits of a run, or only those of a unit, one at a time, because there may be a million. They
-    /// are grouped by unit, and within a unit by file.
+    /// Passes the committed splits of a run, or only those of a unit, to `see` one at a time, because there may be a
+    /// million. They are grouped by unit, and within a unit by file.
     pub async fn each_split(
         &self,
         session: &Session,
