@@ -10,11 +10,12 @@ from conformance.values import Type, label
 HEAD = """\
 # Types by destination
 
-Written by the conformance suite from what it has loaded and read back, never by hand
-(`INRUSH_BLESS=1 pytest tests/conformance -k matrix`). For each type of a package, the type that the
-column of a new table gets. Every destination was given NULL and the values of the
-[last table](#what-was-tried), and gave back each of them exactly as the file had it, or made it a
-reject. A number refers to a note below the table, which says what is not loaded, and why.
+The conformance suite writes this page from the values that it has loaded and read back; do not edit
+it by hand (`INRUSH_BLESS=1 pytest tests/conformance -k matrix`). The table shows, for each type of a
+package, the type of the column in a new table. The suite loaded NULL and the values of the
+[last table](#what-was-tried) into every destination. Each value was read back exactly as it was in
+the file, or its row was a reject. A number refers to a note below the table, which says what is not
+loaded, and why.
 """
 
 
