@@ -22,6 +22,7 @@
 //!       begin(Quick | Careful), take_steps?, (begin_split, write*, end_split)*, commit | abort | give_up
 //!         record                 after some splits and the last one, if the ledger keeps their records
 //!       finish                 a unit that several streams have filled is complete
+//!     units                  the records that the streams have committed
 //!     staged_rows            the destination's own count
 //!     staged_sums            its own sums of columns, where the package asks for them
 //!     shut_out               processes that joined the run commit nothing any more
@@ -29,6 +30,7 @@
 //!       RowsInSource           finds rows that a target refuses only now, and takes them as rejects
 //!     is_switched, published   after a publish that failed
 //!     analyze                the statistics of each target are updated, where the package asks for that
+//!     units_at_end           the units for the report, if the publish changes their records
 //! ```
 //!
 //! # Units and records
@@ -63,6 +65,7 @@ use inrush_rows::finding::Finding;
 use inrush_rows::ids::UnitKey;
 
 use crate::abilities::{Abilities, Ability};
+use crate::committed::{CommittedRecord, StagedRows, UnitAtEnd};
 use crate::error::{Error, Result};
 use crate::expected_load::ExpectedLoad;
 use crate::given_steps::GivenSteps;
@@ -233,8 +236,16 @@ pub trait OpenRun: Send + Sync {
         Ok(())
     }
 
-    /// The destination's own count of the rows in staging, for each target in the plan's order.
-    fn staged_rows(&self) -> Result<Vec<u64>>;
+    /// Calls `see` with each record of the run, in any order, once all streams have ended: with those that
+    /// [`RunLedger::units`] returns, and with those of the transaction of a load without staging, which only the run itself
+    /// sees. At most a few thousand are in memory at a time. `see` makes no call of the destination.
+    fn units(&self, see: &mut dyn FnMut(CommittedRecord)) -> Result<()>;
+
+    /// The destination's own count of the rows in staging, of each target or of each unit. Called after
+    /// [`units`](OpenRun::units), and before each [`publish`](OpenRun::publish) that follows a change of staging. Counts of
+    /// units may be those of their commits, which the ledger has; then a unit whose rows may have changed since is counted
+    /// again, and the call fails if they have.
+    fn staged_rows(&self) -> Result<StagedRows>;
 
     /// The destination's own sums of the rows that are staged for a target, by its index. It reads the values as they are
     /// stored. `forms` is what [`Destination::sum_forms`] answered. Only asked of a destination with
@@ -273,6 +284,13 @@ pub trait OpenRun: Send + Sync {
     /// [`Ability::Analyze`](crate::Ability::Analyze).
     fn analyze(&self, _target: usize) -> Result<()> {
         Err(Ability::Analyze.refused())
+    }
+
+    /// The units as the ledger has them when the run ends, whether it has failed or not, for the report. `None` if a publish
+    /// does not change records: then the engine knows the units that were verified, or that it has loaded. A call that gets
+    /// no answer fails after a few seconds, also if the run was asked to stop.
+    fn units_at_end(&self) -> Result<Option<Vec<UnitAtEnd>>> {
+        Ok(None)
     }
 
     /// A handle that ends the calls under way in this run. It is not used after the run is dropped.

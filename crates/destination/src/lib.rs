@@ -11,6 +11,7 @@ pub mod address;
 pub mod calendar_text;
 pub mod changes;
 pub mod clients;
+pub mod committed;
 pub mod contract;
 mod difference;
 pub mod error;
@@ -41,6 +42,7 @@ pub mod undo;
 pub use abilities::{Abilities, Ability, AbilityText, OwnMemory, PublishedTogether, Streams};
 pub use account::Account;
 pub use address::Address;
+pub use committed::{CommittedRecord, CountedUnit, StagedRows, UnitAtEnd};
 pub use contract::{
     CancelRun, Destination, LoadMethod, OpenRun, UnitPart, UnitStream, WrittenSplits,
 };

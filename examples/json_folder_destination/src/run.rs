@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use inrush_destination::{
-    CancelRun, Error, OpenRun, PublishStep, Published, Result, RowsInSource, RunRecord,
-    StreamSetup, TargetPlan, UnitStream, WriteMode,
+    CancelRun, CommittedRecord, Error, OpenRun, PublishStep, Published, Result, RowsInSource,
+    RunRecord, StagedRows, StreamSetup, TargetPlan, UnitStream, WriteMode,
 };
 use inrush_rows::ids::UnitKey;
 
@@ -63,6 +63,15 @@ impl Run {
             true => Err(Error::Interrupted),
             false => Ok(()),
         }
+    }
+
+    /// The rows of each staging, counted in its files.
+    fn count_rows(&self) -> Result<Vec<u64>> {
+        let count = |staging: &u64| {
+            self.go_on()?;
+            files::count_all_rows(&self.layout.rows(self.record.run_id, *staging))
+        };
+        self.stagings.iter().map(count).collect()
     }
 
     /// The catalog after the switch.
@@ -154,12 +163,13 @@ impl OpenRun for Run {
         Ok(Box::new(Stream::new(self)))
     }
 
-    fn staged_rows(&self) -> Result<Vec<u64>> {
-        let count = |staging: &u64| {
-            self.go_on()?;
-            files::count_all_rows(&self.layout.rows(self.record.run_id, *staging))
-        };
-        self.stagings.iter().map(count).collect()
+    fn units(&self, see: &mut dyn FnMut(CommittedRecord)) -> Result<()> {
+        let see = &mut |unit| see(CommittedRecord::Unit(unit));
+        ledger::units(&self.layout, self.record.run_id, see)
+    }
+
+    fn staged_rows(&self) -> Result<StagedRows> {
+        self.count_rows().map(StagedRows::OfTargets)
     }
 
     fn publish(
@@ -167,7 +177,7 @@ impl OpenRun for Run {
         reached: &dyn Fn(PublishStep),
         _: &mut dyn RowsInSource,
     ) -> Result<Published> {
-        let staged = self.staged_rows()?;
+        let staged = self.count_rows()?;
         reached(PublishStep::Under);
         let before_rename = || {
             reached(PublishStep::BeforeCommit);

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use inrush_destination::{
-    CancelRun, ColumnForm, Error, MemberNumbers, NewRun, OpenRun, PublishStep, Published, Result,
-    RowsInSource, RunRecord, RunState, StagedSums, StreamSetup, TargetPlan, UnitStream,
-    staging_name,
+    CancelRun, ColumnForm, CommittedRecord, Error, MemberNumbers, NewRun, OpenRun, PublishStep,
+    Published, Result, RowsInSource, RunRecord, RunState, StagedRows, StagedSums, StreamSetup,
+    TargetPlan, UnitStream, staging_name,
 };
 use inrush_rows::ids::{RunId, RunKey, UnitKey};
 
@@ -364,12 +364,17 @@ impl OpenRun for AdbcRun {
         Ok(Box::new(Stream::new(self, session)))
     }
 
-    fn staged_rows(&self) -> Result<Vec<u64>> {
+    fn units(&self, see: &mut dyn FnMut(CommittedRecord)) -> Result<()> {
+        let see = &mut |unit| see(CommittedRecord::Unit(unit));
+        let ledger = &self.shared.ledger;
+        ledger.units(&mut *self.session(), self.record.run_id, see)
+    }
+
+    fn staged_rows(&self) -> Result<StagedRows> {
         let mut session = self.session();
-        self.stagings
-            .iter()
-            .map(|staging| staging.count(&mut session))
-            .collect()
+        let rows = self.stagings.iter();
+        let rows = rows.map(|staging| staging.count(&mut session));
+        rows.collect::<Result<_>>().map(StagedRows::OfTargets)
     }
 
     fn staged_sums(&self, target: usize, forms: &[ColumnForm]) -> Result<StagedSums> {

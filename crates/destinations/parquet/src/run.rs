@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use inrush_destination::{
-    CancelRun, ColumnForm, Error, NewRun, OpenRun, PublishStep, Published, Result, RowsInSource,
-    RunRecord, RunState, StagedSums, StreamSetup, TargetPlan, UnitStream, WriteMode,
+    CancelRun, ColumnForm, CommittedRecord, Error, NewRun, OpenRun, PublishStep, Published, Result,
+    RowsInSource, RunRecord, RunState, StagedRows, StagedSums, StreamSetup, TargetPlan, UnitStream,
+    WriteMode,
 };
 use inrush_rows::ids::{RunId, UnitKey};
 
@@ -449,20 +450,23 @@ impl OpenRun for ParquetRun {
         }))
     }
 
-    fn staged_rows(&self) -> Result<Vec<u64>> {
-        self.targets
-            .iter()
-            .map(|target| {
-                let mut rows = 0;
-                each_staged(&target.staging, &mut |unit| {
-                    for file in &unit.files {
-                        rows += data_file::measure(&target.staging.join(&file.name))?.0;
-                    }
-                    Ok(())
-                })?;
-                Ok(rows)
-            })
-            .collect()
+    fn units(&self, see: &mut dyn FnMut(CommittedRecord)) -> Result<()> {
+        let see = &mut |unit| see(CommittedRecord::Unit(unit));
+        self.root.units(self.stored.record.run_id, see)
+    }
+
+    fn staged_rows(&self) -> Result<StagedRows> {
+        let rows = self.targets.iter().map(|target| {
+            let mut rows = 0;
+            each_staged(&target.staging, &mut |unit| {
+                for file in &unit.files {
+                    rows += data_file::measure(&target.staging.join(&file.name))?.0;
+                }
+                Ok(())
+            })?;
+            Ok(rows)
+        });
+        rows.collect::<Result<_>>().map(StagedRows::OfTargets)
     }
 
     fn staged_sums(&self, target: usize, forms: &[ColumnForm]) -> Result<StagedSums> {

@@ -10,8 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use inrush_destination::staging_name;
 use inrush_destination::sums::{ColumnForm, StagedSums};
 use inrush_destination::{
-    CancelRun, Error, MemberNumbers, MembersPlan, NewRun, OpenRun, PublishStep, Published, Result,
-    RowsInSource, RunRecord, RunState, SessionSampler, StreamSetup, TargetPlan, UnitStream,
+    CancelRun, CommittedRecord, Error, MemberNumbers, MembersPlan, NewRun, OpenRun, PublishStep,
+    Published, Result, RowsInSource, RunRecord, RunState, SessionSampler, StagedRows, StreamSetup,
+    TargetPlan, UnitStream,
 };
 use inrush_rows::ids::{RunId, RunKey, UnitKey};
 use inrush_tdsclient::{Interrupt, SessionWatch};
@@ -339,12 +340,17 @@ impl OpenRun for SqlRun {
         Some(Box::new(Sampler(watch)))
     }
 
-    fn staged_rows(&self) -> Result<Vec<u64>> {
+    fn units(&self, see: &mut dyn FnMut(CommittedRecord)) -> Result<()> {
+        let see = &mut |unit| see(CommittedRecord::Unit(unit));
+        self.ledger
+            .units(&mut *self.control(), self.record.run_id, see)
+    }
+
+    fn staged_rows(&self) -> Result<StagedRows> {
         let mut session = self.control();
-        self.stagings
-            .iter()
-            .map(|staging| staging.count(&mut session))
-            .collect()
+        let rows = self.stagings.iter();
+        let rows = rows.map(|staging| staging.count(&mut session));
+        rows.collect::<Result<_>>().map(StagedRows::OfTargets)
     }
 
     fn staged_sums(&self, target: usize, forms: &[ColumnForm]) -> Result<StagedSums> {

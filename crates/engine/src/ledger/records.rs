@@ -1,6 +1,6 @@
 //! The records of a run's units in the ledger of its destination.
 
-use inrush_destination::{Result, RunLedger, RunRecord, UnitTotal};
+use inrush_destination::{Result, RunLedger, RunRecord, UnitRecord, UnitTotal};
 use inrush_rows::ids::UnitKey;
 
 use super::unit_detail::splits_of;
@@ -15,6 +15,16 @@ pub struct LedgerRecord {
     pub target: String,
     /// The splits whose rows were committed with it; empty if another program wrote it.
     pub splits: Vec<SplitRecord>,
+}
+
+impl From<UnitRecord> for LedgerRecord {
+    fn from(unit: UnitRecord) -> LedgerRecord {
+        LedgerRecord {
+            splits: splits_of(&unit.detail),
+            key: unit.key,
+            target: unit.target,
+        }
+    }
 }
 
 impl LedgerRecord {
@@ -40,13 +50,7 @@ pub fn each_record(
     run: &RunRecord,
     see: &mut dyn FnMut(LedgerRecord),
 ) -> Result<()> {
-    ledger.units(run, &mut |unit| {
-        see(LedgerRecord {
-            splits: splits_of(&unit.detail),
-            key: unit.key,
-            target: unit.target,
-        });
-    })
+    ledger.units(run, &mut |unit| see(unit.into()))
 }
 
 /// Passes each unit of a run to `see`, with the sums of the destination. If it has none, each record is passed, with the key

@@ -1,12 +1,14 @@
 //! A flow of a plan, for any destination.
 
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use inrush_package::Mode;
 
 use super::Reading;
 use super::since::NothingNew;
 use super::steps::AskedMembers;
+use crate::verify::ColumnSums;
 
 /// The part of a planned flow that does not depend on the destination. Its load units are beside it
 /// ([`PlannedFlow`](super::PlannedFlow)).
@@ -28,6 +30,9 @@ pub struct LoadFlow {
     pub asked_members: Vec<AskedMembers>,
     /// Units of flows with a smaller number are loaded first.
     pub turn: usize,
+    /// The sums of all its rows, which are compared with the destination's own before the publish; none if its rows are only
+    /// counted, or if each unit is compared when it is committed.
+    pub sums: Option<Arc<ColumnSums>>,
 }
 
 /// Where the rows of a flow are written, and when they are committed in its target.

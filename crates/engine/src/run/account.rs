@@ -1,40 +1,57 @@
-//! Checks the account of a run before the switch: compares the ledger's row counts of its units with the destination's
-//! own counts, and the share of rejects with the package's limit.
+//! Checks the account of a run before the switch: compares the ledger's records with the files, their row counts with the
+//! destination's own counts, and the share of rejects with the package's limit.
+
+use inrush_destination::CommittedRecord;
 
 use super::committed_units::CommittedUnits;
 use super::context::RunContext;
+use super::ledger_checks::LedgerChecks;
 use super::plan::RunPlan;
 use super::prepared::DriverRun;
-use super::steps::LoadSteps;
+use super::staged_sums::SentSums;
 use crate::error::Error;
-use crate::ledger::Account;
-use crate::plan::PlannedFlow;
+use crate::ledger::{Account, LedgerRecord};
+use crate::plan::{PlannedFlow, UnitAccounts, UnitIndex};
 
-/// The ledger's facts about units, which agree with files and destination.
-pub struct Verified<'a, S: LoadSteps> {
-    steps: &'a S,
-    context: RunContext<'a, S::Run>,
-    /// The ledger's facts.
-    pub committed: CommittedUnits,
+/// The units that a run has committed, once they agree with the files and with the destination's counts.
+pub fn verify<R: DriverRun>(context: &RunContext<'_, R>) -> Result<CommittedUnits, Error> {
+    let committed = read(context)?;
+    check(context.run, &committed)?;
+    Ok(committed)
 }
 
-impl<'a, S: LoadSteps> Verified<'a, S> {
-    /// Verifies the whole account of a run.
-    pub fn of(steps: &'a S, context: RunContext<'a, S::Run>) -> Result<Verified<'a, S>, Error> {
-        let committed = steps.committed(&context)?;
-        check(context.run, &committed)?;
-        Ok(Verified {
-            steps,
-            context,
-            committed,
-        })
-    }
-
-    /// Verifies the account again: units were loaded again, and may have fewer rows.
-    pub fn again(&mut self) -> Result<(), Error> {
-        *self = Verified::of(self.steps, self.context)?;
-        Ok(())
-    }
+/// Reads the records of the run, compares each file of the plan with them, and has the destination count its rows. The check
+/// uses the ledger, not the memory of this process.
+fn read<R: DriverRun>(context: &RunContext<'_, R>) -> Result<CommittedUnits, Error> {
+    let run = context.run;
+    let open = run.open();
+    let flows = run.plan.flows();
+    let index = UnitIndex::new(flows);
+    let mut accounts = UnitAccounts::none(flows);
+    let mut sums = SentSums::none(flows);
+    let mut checks = LedgerChecks::new(run);
+    open.units(&mut |record| {
+        let (place, splits) = match record {
+            CommittedRecord::Unit(unit) => {
+                let record = LedgerRecord::from(unit);
+                (index.place_of(&record), record.splits)
+            }
+            CommittedRecord::Split(split) => (index.find(&split.unit_key), vec![split]),
+        };
+        // The destination's count of rows reveals the rows of a unit that the plan does not have.
+        let Some(place) = place else {
+            return;
+        };
+        for split in splits {
+            accounts.add(place, &split.account);
+            sums.add(place.0, &flows[place.0], &split);
+            checks.see(place.0, split);
+        }
+    })?;
+    checks.finish()?;
+    let rows = open.staged_rows()?;
+    context.cancelled_by_stop(|| sums.compare(flows, open))??;
+    Ok(CommittedUnits::new(run, accounts, rows))
 }
 
 /// Compares the account of each unit, or of each flow, with the destination's own count.

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use inrush_rows::ids::UnitKey;
+use inrush_destination::{CountedUnit, StagedRows, UnitAtEnd};
 
+use super::context::RunContext;
 use super::gathering::Gathering;
+use super::kept_units::KeptUnit;
 use super::plan::RunPlan;
 use super::prepared::DriverRun;
 use super::unit_reports::UnitEnd;
-use crate::ledger::Account;
 use crate::pipeline::results::LoadedPieces;
 use crate::plan::{UnitAccounts, UnitIndex, UnitPlace};
 
@@ -28,51 +29,86 @@ enum Counted {
     Units(BTreeMap<UnitPlace, CountedUnit>),
 }
 
-/// A unit that the destination counts by itself, as its ledger has it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CountedUnit {
-    /// All of it is committed.
-    pub is_finished: bool,
-    /// One stream has loaded it carefully as a whole.
-    pub is_careful: bool,
-    /// The destination's count, once it is finished.
-    pub rows: Option<u64>,
-}
-
 impl CommittedUnits {
-    /// Units of which the destination has counted all staged rows of each target.
-    pub fn of_targets(accounts: UnitAccounts, rows: Vec<u64>) -> CommittedUnits {
+    /// Units with these accounts, and the destination's own count of their rows. Counted units that the plan does not have are
+    /// left out.
+    pub fn new<R: DriverRun>(run: &R, accounts: UnitAccounts, rows: StagedRows) -> CommittedUnits {
+        let counted = match rows {
+            StagedRows::OfTargets(rows) => Counted::Targets(rows),
+            StagedRows::OfUnits(units) => {
+                let index = UnitIndex::new(run.plan.flows());
+                let units = units.into_iter();
+                let placed = units.filter_map(|(key, unit)| Some((index.find(&key)?, unit)));
+                Counted::Units(placed.collect())
+            }
+        };
         CommittedUnits {
             accounts,
-            counted: Counted::Targets(rows),
+            counted,
             careful: BTreeSet::new(),
         }
     }
 
-    /// Units that the destination has counted one by one. Units that the plan does not have are left out.
-    pub fn of_units<R: DriverRun>(
-        run: &R,
-        units: impl Iterator<Item = (UnitKey, CountedUnit)>,
-        accounts: impl Iterator<Item = (UnitKey, Account)>,
+    /// The units when the run ends, for the report: as the ledger has them then, if a publish changes its records; or else as
+    /// they were verified, if the run came that far, or as this process knows them. `is_failed` is true if an error ends the
+    /// run.
+    pub fn at_end<R: DriverRun>(
+        context: &RunContext<'_, R>,
+        verified: Option<CommittedUnits>,
+        gathering: &mut Gathering,
+        is_failed: bool,
     ) -> CommittedUnits {
-        let flows = run.plan.flows();
-        let index = UnitIndex::new(flows);
-        let mut by_place = UnitAccounts::none(flows);
-        for (key, account) in accounts {
-            if let Some(place) = index.find(&key) {
-                by_place.add(place, &account);
+        let run = context.run;
+        let read = match run.open().units_at_end() {
+            Ok(None) => {
+                return verified.unwrap_or_else(|| CommittedUnits::known(run, gathering));
+            }
+            Ok(Some(units)) => Ok(CommittedUnits::of_units(run, units)),
+            Err(error) => Err(error),
+        };
+        // If a transaction was not committed, what was verified in it is not in the ledger.
+        let mut flows = run.plan.flows().iter();
+        let is_undone = is_failed && flows.any(|flow| flow.commits_at_publish());
+        match (read, verified.filter(|_| !is_undone)) {
+            (Ok(read), _) => read,
+            // The server went away after the switch; the switched units were verified before.
+            (Err(_), Some(verified)) => verified,
+            (Err(_), None) => {
+                gathering.note(
+                    "the ledger could not be read at the end; the report has only the rows of \
+                     units kept from earlier attempts"
+                        .to_owned(),
+                );
+                let unit = |(place, kept): (UnitPlace, &KeptUnit)| UnitAtEnd {
+                    key: run.unit(place).1.key.clone(),
+                    counted: CountedUnit {
+                        is_finished: kept.is_whole,
+                        is_careful: kept.is_careful,
+                        rows: kept.is_whole.then_some(kept.account.rows_loaded),
+                    },
+                    account: kept.account,
+                };
+                CommittedUnits::of_units(run, run.kept.iter().map(unit).collect())
             }
         }
-        let units = units.filter_map(|(key, unit)| Some((index.find(&key)?, unit)));
-        CommittedUnits {
-            accounts: by_place,
-            counted: Counted::Units(units.collect()),
-            careful: BTreeSet::new(),
+    }
+
+    /// Units that the ledger has counted and added up one by one.
+    fn of_units<R: DriverRun>(run: &R, units: Vec<UnitAtEnd>) -> CommittedUnits {
+        let flows = run.plan.flows();
+        let index = UnitIndex::new(flows);
+        let mut accounts = UnitAccounts::none(flows);
+        for unit in &units {
+            if let Some(place) = index.find(&unit.key) {
+                accounts.add(place, &unit.account);
+            }
         }
+        let counted = units.into_iter().map(|unit| (unit.key, unit.counted));
+        CommittedUnits::new(run, accounts, StagedRows::OfUnits(counted.collect()))
     }
 
     /// The units that this attempt knows without reading the ledger: those that it kept and those that it committed.
-    pub fn known<R: DriverRun>(run: &R, gathering: &Gathering) -> CommittedUnits {
+    fn known<R: DriverRun>(run: &R, gathering: &Gathering) -> CommittedUnits {
         let flows = run.plan.flows();
         let mut accounts = UnitAccounts::none(flows);
         for (place, kept) in run.kept.iter() {
@@ -82,8 +118,8 @@ impl CommittedUnits {
             accounts.add((loaded.flow, loaded.unit), &loaded.account);
         }
         let rows = (0..flows.len()).map(|flow| accounts.total(flow).rows_loaded);
-        let rows = rows.collect();
-        CommittedUnits::of_targets(accounts, rows)
+        let rows = StagedRows::OfTargets(rows.collect());
+        CommittedUnits::new(run, accounts, rows)
     }
 
     /// Forgets the units of a flow, which are no longer in staging, and marks the flow as careful.

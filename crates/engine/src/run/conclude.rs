@@ -5,14 +5,14 @@ use std::time::Instant;
 
 use inrush_rows::cancel::StopReason;
 
-use super::account::Verified;
 use super::committed_units::CommittedUnits;
 use super::context::RunContext;
 use super::gathering::Gathering;
 use super::plan::RunPlan;
+use super::prepared::DriverRun;
 use super::publish::SwitchedTarget;
 use super::steps::LoadSteps;
-use super::{analyze, ending, one_transaction, publish, report};
+use super::{account, analyze, ending, one_transaction, publish, report};
 use crate::error::Error;
 use crate::event::Event;
 use crate::fault::{self, FaultPoint};
@@ -54,31 +54,30 @@ pub fn conclude<S: LoadSteps>(
     if published.is_ok() {
         analyze::analyze(steps, context, gathering);
     }
-    let committed = verified.map(|verified| verified.committed);
     match published {
         Ok(switched) => Concluded {
-            committed,
+            committed: verified,
             switched,
             error: None,
         },
         Err(error) => Concluded {
-            committed,
+            committed: verified,
             ..Concluded::failed(error)
         },
     }
 }
 
 /// Checks the whole account, then makes the rows visible in their targets.
-fn publish<'a, S: LoadSteps>(
-    steps: &'a S,
-    context: &RunContext<'a, S::Run>,
+fn publish<S: LoadSteps>(
+    steps: &S,
+    context: &RunContext<'_, S::Run>,
     options: &RunOptions<'_>,
-    verified: &mut Option<Verified<'a, S>>,
+    verified: &mut Option<CommittedUnits>,
     gathering: &mut Gathering,
 ) -> Result<BTreeMap<usize, SwitchedTarget>, Error> {
-    let verified = verified.insert(Verified::of(steps, *context)?);
+    let verified = verified.insert(account::verify(context)?);
     if options.shares.is_some() {
-        coordinate::judge_rejects(context.run, &verified.committed)?;
+        coordinate::judge_rejects(context.run, verified)?;
     }
     if context.stop.asked() == Some(StopReason::Interrupted) {
         return Err(Error::Interrupted);
@@ -96,9 +95,8 @@ fn publish<'a, S: LoadSteps>(
 }
 
 /// Writes the report of a run, and returns it, or the error that ended the run.
-pub fn end<S: LoadSteps>(
-    steps: &S,
-    context: &RunContext<'_, S::Run>,
+pub fn end<R: DriverRun>(
+    context: &RunContext<'_, R>,
     Concluded {
         committed,
         switched,
@@ -109,7 +107,7 @@ pub fn end<S: LoadSteps>(
 ) -> Result<Success, Failure> {
     let error = error.map(|error| one_transaction::undo(context, error));
     fault::reach(context.fault, FaultPoint::BeforeReport);
-    let committed = steps.at_end(context, committed, &mut gathering, error.as_ref());
+    let committed = CommittedUnits::at_end(context, committed, &mut gathering, error.is_some());
     let report = report::of_run(
         context,
         &committed,

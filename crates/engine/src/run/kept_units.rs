@@ -24,6 +24,8 @@ pub struct KeptUnit {
     pub is_whole: bool,
     /// Its rows were written directly to the target, so they cannot be removed.
     pub is_direct: bool,
+    /// One stream has loaded it carefully as a whole; known only if the destination counts each unit by itself.
+    pub is_careful: bool,
     parts: Vec<KeptPart>,
     /// The splits that one record commits completely.
     splits: BTreeSet<KeyStart>,

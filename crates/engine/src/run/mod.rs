@@ -18,7 +18,7 @@
 //! before the load and after it, and [`streams`] those of the load, beside the [`watch`]. [`prepared`] has the state of a run, [`kept_units`] the work
 //! that is kept from earlier attempts, [`lost_rejects`] finds kept work that must be loaded again, [`first_rows`] reads
 //! the keys of all rows before the load if a step keeps the first of several rows (`distinct_on`), [`ledger_checks`] compares the
-//! ledger with the files and [`account`] with the destination's counts ([`committed_units`]), [`publish`] makes the rows visible, [`rows_in_source`] finds rows
+//! records with the files, [`account`] their counts with the destination's ([`committed_units`]) and [`staged_sums`] their sums, [`publish`] makes the rows visible, [`rows_in_source`] finds rows
 //! that a target refuses then, [`settle`] asks the ledger if the answer was lost, [`analyze`] updates the targets' statistics, [`gathering`], [`unit_reports`] and
 //! [`report`] make the report, and [`ending`] writes it; [`one_transaction`] rolls a failed load without
 //! staging back before.
@@ -43,6 +43,7 @@ mod publish;
 mod report;
 mod rows_in_source;
 pub(crate) mod settle;
+mod staged_sums;
 pub(crate) mod steps;
 pub(crate) mod streams;
 pub(crate) mod unit_reports;
@@ -92,7 +93,7 @@ pub fn run<S: LoadSteps>(
         Ok(()) => conclude::conclude(steps, &context, options, &mut gathering),
         Err(error) => Concluded::failed(error),
     };
-    let ended = conclude::end(steps, &context, concluded, options, gathering);
+    let ended = conclude::end(&context, concluded, options, gathering);
     steps.close(&runtime, run);
     ended
 }

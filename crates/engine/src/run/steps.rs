@@ -6,7 +6,6 @@ use tokio::runtime::Runtime;
 
 use super::committed_units::CommittedUnits;
 use super::context::RunContext;
-use super::gathering::Gathering;
 use super::prepared::DriverRun;
 use crate::driver_error::DriverError;
 use crate::error::Error;
@@ -31,10 +30,6 @@ pub trait LoadSteps: Sized + Sync {
         Ok(())
     }
 
-    /// Reads the ledger, and compares it with the files. The caller compares the ledger's units with the destination's
-    /// own counts.
-    fn committed(&self, context: &RunContext<'_, Self::Run>) -> Result<CommittedUnits, Error>;
-
     /// Loads units of a flow again, so that the next attempt to publish finds the rows that its target refuses. Their
     /// inputs can be read once more. Removes from `committed` the units that are not in staging any more. If it fails,
     /// `result` has the units that were loaded before.
@@ -49,16 +44,6 @@ pub trait LoadSteps: Sized + Sync {
 
     /// True if the target of a flow is analyzed after the publish.
     fn analyzes(&self, context: &RunContext<'_, Self::Run>, flow: usize) -> bool;
-
-    /// The facts about units for the report. `verified` is the result of [`LoadSteps::committed`], if the run came that
-    /// far.
-    fn at_end(
-        &self,
-        context: &RunContext<'_, Self::Run>,
-        verified: Option<CommittedUnits>,
-        gathering: &mut Gathering,
-        error: Option<&Error>,
-    ) -> CommittedUnits;
 
     /// The steps of a run that several processes load; none if the destination lacks the ability.
     fn joins(&self) -> Option<&dyn JoinSteps<Self::Run>> {

@@ -10,10 +10,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Int32Array, RecordBatch};
 use inrush_destination::{
-    Abilities, Ability, Address, CancelRun, ColumnForm, Destination, Error, Layout, LoadMethod,
-    NewRun, OpenRun, PastRun, PublishStep, Published, PublishesInto, ResolvedType, Result,
-    RowsInSource, RunLedger, RunRecord, SplitFacts, StagedSums, StreamSetup, TargetFacts,
-    TargetName, TargetPlan, UndoRequest, UndoneRun, UnitPart, UnitRecord, UnitStream, Written,
+    Abilities, Ability, Address, CancelRun, ColumnForm, CommittedRecord, Destination, Error,
+    Layout, LoadMethod, NewRun, OpenRun, PastRun, PublishStep, Published, PublishesInto,
+    ResolvedType, Result, RowsInSource, RunLedger, RunRecord, SplitFacts, StagedRows, StagedSums,
+    StreamSetup, TargetFacts, TargetName, TargetPlan, UndoRequest, UndoneRun, UnitPart, UnitRecord,
+    UnitStream, Written,
 };
 use inrush_rows::ids::{RunKey, UnitKey};
 
@@ -234,7 +235,11 @@ impl OpenRun for LaidOutRun {
         self.inner.shut_out()
     }
 
-    fn staged_rows(&self) -> Result<Vec<u64>> {
+    fn units(&self, see: &mut dyn FnMut(CommittedRecord)) -> Result<()> {
+        self.inner.units(see)
+    }
+
+    fn staged_rows(&self) -> Result<StagedRows> {
         self.scene.note(UnitStep::Counted);
         self.inner.staged_rows()
     }

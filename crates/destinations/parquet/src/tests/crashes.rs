@@ -12,7 +12,7 @@ fn a_stopped_run_keeps_its_units() {
         .begin(&new_run("key", None), std::slice::from_ref(&plan))
         .unwrap();
     fill(run.as_ref(), 0, &plan, &[numbers(0..3), numbers(3..6)]);
-    assert_eq!(run.staged_rows().unwrap(), [6]);
+    assert_eq!(run.staged_rows().unwrap(), StagedRows::OfTargets(vec![6]));
     {
         // A unit that is open when the process ends.
         let mut stream = run.open_stream(&StreamSetup::alone()).unwrap();
@@ -61,7 +61,7 @@ fn a_stopped_run_keeps_its_units() {
             .unwrap(),
         ["numbers 1"].map(UnitKey::new)
     );
-    assert_eq!(run.staged_rows().unwrap(), [3]);
+    assert_eq!(run.staged_rows().unwrap(), StagedRows::OfTargets(vec![3]));
     let mut stream = run.open_stream(&StreamSetup::alone()).unwrap();
     stream
         .begin(

@@ -49,7 +49,7 @@ fn units_of_several_processes_are_published_together() {
     }
     commit(run.as_ref(), 2, &numbers(20..23)).unwrap();
     run.shut_out().unwrap();
-    assert_eq!(run.staged_rows().unwrap(), [9]);
+    assert_eq!(run.staged_rows().unwrap(), StagedRows::OfTargets(vec![9]));
     run.publish(&|_| {}, &mut NoSource).unwrap();
     let expected = expected(&[numbers(0..3), numbers(10..13), numbers(20..23)]);
     assert_eq!(lake.rows("numbers", &numbers([]).schema()), expected);

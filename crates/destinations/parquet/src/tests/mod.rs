@@ -21,8 +21,8 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Schema};
 use inrush_destination::{
     Address, ColumnPlan, Destination, Error, LoadMethod, NewRun, NoSource, OpenRun, PastRun,
-    PublishStep, ReplacedRows, RunRecord, RunState, StreamSetup, TargetPlan, UnitPart, UnitRecord,
-    WriteMode,
+    PublishStep, ReplacedRows, RunRecord, RunState, StagedRows, StreamSetup, TargetPlan, UnitPart,
+    UnitRecord, WriteMode,
 };
 use inrush_rows::column_type::interval_fields;
 use inrush_rows::ids::{RunId, RunKey, RunName, UnitKey};

@@ -23,7 +23,6 @@ pub use members::{has_members, members_statement};
 pub use run::{Fence, StoredRun};
 pub use schema::{FoundLineage, alter_statements, exists, find, setup_statements};
 pub use switched::{Original, Replaced, SwitchedTable, What};
-pub use totals::UnitAccounts;
 pub use units_and_splits::UnitRow;
 
 use crate::Session;

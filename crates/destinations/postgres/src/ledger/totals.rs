@@ -20,16 +20,6 @@ pub struct UnitAccounts {
 }
 
 impl UnitAccounts {
-    /// Adds the account of a split.
-    pub fn add(&mut self, unit_key: &UnitKey, account: &Account) {
-        match self.units.get_mut(unit_key) {
-            Some(unit) => unit.add(account),
-            None => {
-                self.units.insert(unit_key.clone(), *account);
-            }
-        }
-    }
-
     /// The account of a unit; zero if none of its splits was committed.
     pub fn of_unit(&self, unit_key: &UnitKey) -> Account {
         self.units.get(unit_key).copied().unwrap_or_default()

@@ -5,18 +5,19 @@
 //! for minutes or days since; and if a table was emptied or rewritten, its files on the server differ. Both kinds are
 //! checked again, by as many sessions as there are streams.
 
-use inrush_engine::error::Error;
-use inrush_engine::verify::VerifyError;
-use inrush_rows::ids::UnitKey;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::try_join_all;
+use inrush_engine::error::Error;
+use inrush_engine::verify::VerifyError;
+use inrush_rows::ids::UnitKey;
 
-use super::context::Context;
+use super::prepared::PostgresRun;
 use super::verifying;
 use crate::Session;
 use crate::ledger::UnitRow;
+use crate::load_error::LoadError;
 use crate::plan::{FlowPlan, UnitPlan};
 use crate::quote::qualified;
 
@@ -28,8 +29,7 @@ struct Unit<'a> {
 }
 
 /// Checks the units again that need it.
-pub async fn units(context: &Context<'_>, records: &[UnitRow]) -> Result<(), Error> {
-    let run = context.run;
+pub async fn units(run: &PostgresRun, records: &[UnitRow]) -> Result<(), LoadError> {
     let records: BTreeMap<&UnitKey, &UnitRow> = records
         .iter()
         .map(|record| (&record.unit_key, record))
@@ -52,9 +52,9 @@ pub async fn units(context: &Context<'_>, records: &[UnitRow]) -> Result<(), Err
     }
     let next = AtomicUsize::new(0);
     let sessions = run.plan.streams.min(open.len());
-    let looking = (1..=sessions).map(|number| look(context, number, &open, &next));
-    let looked = context.stop.unless_asked(try_join_all(looking)).await;
-    looked.unwrap_or(Err(Error::Interrupted)).map(|_| ())
+    let looking = (1..=sessions).map(|number| look(run, number, &open, &next));
+    let looked = run.stop.unless_asked(try_join_all(looking)).await;
+    looked.ok_or(Error::Interrupted)?.map(|_| ())
 }
 
 /// Fails if a unit's rows are not in the table that it began with.
@@ -73,21 +73,21 @@ pub fn refuse_gone(record: &UnitRow) -> Result<(), VerifyError> {
 }
 
 async fn look(
-    context: &Context<'_>,
+    run: &PostgresRun,
     number: usize,
     units: &[Unit<'_>],
     next: &AtomicUsize,
-) -> Result<(), Error> {
-    let name = format!("inrush {} check {number}", context.run.record.name);
-    let session = Session::open(&context.run.address, &name).await?;
+) -> Result<(), LoadError> {
+    let name = format!("inrush {} check {number}", run.record.name);
+    let session = Session::open(&run.address, &name).await?;
     while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
-        check(context, &session, unit).await?;
+        check(run, &session, unit).await?;
     }
     session.close().await;
     Ok(())
 }
 
-async fn check(context: &Context<'_>, session: &Session, unit: &Unit<'_>) -> Result<(), Error> {
+async fn check(run: &PostgresRun, session: &Session, unit: &Unit<'_>) -> Result<(), LoadError> {
     let Unit { flow, plan, record } = unit;
     let table = qualified(&record.staging_schema, &record.staging_table);
     let sql = format!("SELECT count(*) FROM {table}");
@@ -96,7 +96,7 @@ async fn check(context: &Context<'_>, session: &Session, unit: &Unit<'_>) -> Res
     let counted = rows[0].get::<_, i64>(0) as u64;
     let sent = record.rows_counted.unwrap_or_default() as u64;
     if counted != sent {
-        return Err(Error::Verification {
+        return Err(LoadError::Engine(Error::Verification {
             what: format!(
                 "staging table {table} of unit {} of {}, which was committed before",
                 plan.number,
@@ -104,11 +104,11 @@ async fn check(context: &Context<'_>, session: &Session, unit: &Unit<'_>) -> Res
             ),
             counted,
             sent,
-        });
+        }));
     }
     if plan.verify.is_none() {
         return Ok(());
     }
-    let (sums, _) = verifying::sums_in_ledger(session, context.run, flow, plan, |_| false).await?;
-    Ok(verifying::check(session, &context.run.plan, flow, plan, sums.as_deref()).await?)
+    let (sums, _) = verifying::sums_in_ledger(session, run, flow, plan, |_| false).await?;
+    verifying::check(session, &run.plan, flow, plan, sums.as_deref()).await
 }

@@ -38,7 +38,6 @@ pub struct Entry<'a> {
 /// A run in the ledger, with the kept parts of its earlier attempts.
 struct Entered {
     record: StoredRun,
-    units_kept: BTreeMap<UnitKey, UnitRow>,
     kept: KeptUnits,
 }
 
@@ -88,11 +87,7 @@ impl<'a> Entry<'a> {
             plan,
             entered,
         } = self;
-        let Entered {
-            record,
-            units_kept,
-            kept,
-        } = entered.expect(ENTERED);
+        let Entered { record, kept } = entered.expect(ENTERED);
         let folder = RunFolder::open(&options.runs_folder, &record.name)?;
         let members = MemberSession::serve(&plan, address, &ledger, record.run_id, &record.name);
         let resumed = matches!(plan.earlier, Earlier::Stopped { .. });
@@ -116,7 +111,6 @@ impl<'a> Entry<'a> {
             runtime: Handle::current(),
             stop: options.stop.clone(),
             fault: options.fault.clone(),
-            units_kept,
         })
     }
 
@@ -154,7 +148,6 @@ impl<'a> Entry<'a> {
             }
             return Ok(Entered {
                 record,
-                units_kept: BTreeMap::new(),
                 kept: KeptUnits::default(),
             });
         };
@@ -195,11 +188,7 @@ impl<'a> Entry<'a> {
             })
             .await?;
         let kept = builder.finish();
-        Ok(Entered {
-            record,
-            units_kept,
-            kept,
-        })
+        Ok(Entered { record, kept })
     }
 }
 

@@ -43,6 +43,7 @@ impl<'a> KeptUnitsBuilder<'a> {
                 let kept = builder.kept.unit(place);
                 kept.is_whole = row.finished;
                 kept.is_direct = row.straight;
+                kept.is_careful = row.careful;
             }
         }
         builder

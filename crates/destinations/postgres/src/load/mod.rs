@@ -2,12 +2,12 @@
 //!
 //! [`prepare`] connects, plans and enters the run into the ledger; [`open_run`] is that run, as the contract sees it; the
 //! engine's loader takes pieces of work through a [`stream`], which has a session, in transactions of [`piece`], whose rows
-//! are sent by [`rows`]; [`sampler`] asks the server what its sessions do meanwhile; [`conclude`] compares ledger, files
-//! and server; [`switching`] switches; [`analyze`] updates the statistics of a target.
+//! are sent by [`rows`]; [`sampler`] asks the server what its sessions do meanwhile; [`committed`] reads the ledger and
+//! counts; [`switching`] switches; [`analyze`] updates the statistics of a target.
 
 mod analyze;
 mod careful;
-mod conclude;
+mod committed;
 mod context;
 pub mod copying;
 mod count_again;
@@ -16,7 +16,6 @@ mod entry;
 pub mod expected_keys;
 mod kept_units_builder;
 mod ledger_coverage;
-mod ledger_units;
 mod member_numbers;
 mod one_transaction;
 mod open_run;
@@ -40,13 +39,12 @@ use inrush_engine::driver_error::DriverError;
 use inrush_engine::error::Error;
 use inrush_engine::native::plan::ContentChecks;
 use inrush_engine::native::run::{
-    self, CommittedUnits, Gathering, LoadSteps, Preparation, RunContext, StreamResult, runtime,
+    self, CommittedUnits, LoadSteps, Preparation, RunContext, StreamResult, runtime,
 };
 use inrush_engine::pipeline::{Failure, RunOptions, Success};
 use inrush_package::Package;
 use tokio::runtime::Runtime;
 
-use self::ledger_units::LedgerUnits;
 use self::prepared::PostgresRun;
 use super::plan::routing::KeyScans;
 use super::plan::{self, Plan};
@@ -118,12 +116,6 @@ impl LoadSteps for PostgresSteps<'_> {
         self.unless_stopped(runtime, prepare::ready(run))
     }
 
-    fn committed(&self, context: &RunContext<'_, PostgresRun>) -> Result<CommittedUnits, Error> {
-        let run = context.run;
-        one_transaction::leave_open(run);
-        run.wait(conclude::committed(context))
-    }
-
     /// The ledger has what is loaded.
     fn reload(
         &self,
@@ -140,17 +132,6 @@ impl LoadSteps for PostgresSteps<'_> {
     fn analyzes(&self, context: &RunContext<'_, PostgresRun>, flow: usize) -> bool {
         let plan = &context.run.plan;
         plan::statistics::of_target(plan, &plan.flows[flow]).is_some()
-    }
-
-    fn at_end(
-        &self,
-        context: &RunContext<'_, PostgresRun>,
-        verified: Option<CommittedUnits>,
-        gathering: &mut Gathering,
-        error: Option<&Error>,
-    ) -> CommittedUnits {
-        let reading = LedgerUnits::at_end(context, verified, gathering, error);
-        context.runtime.block_on(reading)
     }
 
     fn close(&self, runtime: &Runtime, run: PostgresRun) {

@@ -46,7 +46,7 @@ pub async fn begin(run: &PostgresRun) -> Result<Vec<usize>, LoadError> {
     Ok(order)
 }
 
-/// All rows are loaded: the transaction stays open for the switch.
+/// All rows are loaded: the switch commits the transaction.
 pub fn leave_open(run: &PostgresRun) {
     if let Some(transaction) = of_all_flows(run).take() {
         transaction.leave_open();

@@ -1,12 +1,12 @@
 //! A run into PostgreSQL, as the contract sees it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use inrush_destination::{
-    CancelRun, Error, LoadWatch, OpenRun, PublishStep, Published, Result, RowsInSource, RunRecord,
-    SessionSampler, StreamSetup, UnitStream,
+    CancelRun, CommittedRecord, Error, LoadWatch, OpenRun, PublishStep, Published, Result,
+    RowsInSource, RunRecord, SessionSampler, StagedRows, StreamSetup, UnitAtEnd, UnitStream,
 };
 use inrush_rows::cancel::{Stop, StopReason};
 use inrush_rows::ids::UnitKey;
@@ -19,7 +19,7 @@ use super::sampler::ServerSampler;
 use super::stream::SessionStream;
 use super::switching::FailedEnd;
 use super::was_switched::{SETTLE_TIMEOUT, was_switched};
-use super::{analyze, one_transaction, switching};
+use super::{analyze, committed, one_transaction, switching};
 use crate::load_error::LoadError;
 use crate::plan::additions::Additions;
 
@@ -74,17 +74,12 @@ impl OpenRun for PostgresRun {
         Some(Box::new(sampler))
     }
 
-    /// The sums of the server's counts of the units, which the ledger has.
-    fn staged_rows(&self) -> Result<Vec<u64>> {
-        let units = self.answer(self.ledger.units(&self.control, self.fence.run_id))?;
-        let mut counted: BTreeMap<&str, u64> = BTreeMap::new();
-        for unit in &units {
-            let rows = unit.rows_counted.unwrap_or_default() as u64;
-            *counted.entry(unit.target.as_str()).or_default() += rows;
-        }
-        let flows = self.plan.flows.iter();
-        let rows = flows.map(|flow| counted.get(flow.target().as_str()).copied());
-        Ok(rows.map(Option::unwrap_or_default).collect())
+    fn units(&self, see: &mut dyn FnMut(CommittedRecord)) -> Result<()> {
+        committed::splits(self, see)
+    }
+
+    fn staged_rows(&self) -> Result<StagedRows> {
+        committed::counted_units(self)
     }
 
     fn publish(
@@ -124,6 +119,10 @@ impl OpenRun for PostgresRun {
 
     fn analyze(&self, target: usize) -> Result<()> {
         Ok(self.answer(analyze::of_target(self, target))?)
+    }
+
+    fn units_at_end(&self) -> Result<Option<Vec<UnitAtEnd>>> {
+        committed::units_at_end(self).map(Some)
     }
 
     /// Each call waits only until the run is asked to stop.

@@ -1,6 +1,5 @@
 //! A prepared run into PostgreSQL.
 
-use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,13 +9,12 @@ use inrush_engine::native::plan::UnitPlace;
 use inrush_engine::native::run::{DriverRun, PreparedRun};
 use inrush_engine::report::ServerCopyReport;
 use inrush_rows::cancel::Stop;
-use inrush_rows::ids::UnitKey;
 use tokio::runtime::Handle;
 
 use super::member_numbers::MemberSession;
 use super::stored_ways::StoredWays;
 use super::switching::Switching;
-use crate::ledger::{Fence, Ledger, StoredRun, UnitRow};
+use crate::ledger::{Fence, Ledger, StoredRun};
 use crate::plan::{FlowPlan, Plan, Publish, UnitPlan};
 use crate::transaction::Transaction;
 use crate::{DatabaseAddress, Session};
@@ -41,8 +39,6 @@ pub struct PostgresRun {
     pub stop: Stop,
     /// The fault to cause, for tests.
     pub fault: Option<Arc<Fault>>,
-    /// The ledger's rows of the kept units, by key.
-    pub units_kept: BTreeMap<UnitKey, UnitRow>,
     /// Assigns numbers to the members that lookups add to their references.
     pub members: Arc<MemberSession>,
     /// The transaction of a load with `staging = false`, while its rows are loaded.

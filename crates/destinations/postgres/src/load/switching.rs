@@ -1,15 +1,16 @@
 //! The switch of a run, as the contract's publish.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use inrush_destination::{
     AddedMembers, Error, MergedRows, PublishStep, Published, PublishedPartition, Result,
     RowsInSource,
 };
 
+use inrush_rows::ids::UnitKey;
+
 use super::careful::{RefusedStaged, SwitchRows};
 use super::context::INTERRUPT_TIMEOUT;
-use super::ledger_units::LedgerUnits;
 use super::one_transaction;
 use super::prepared::PostgresRun;
 use crate::PostgresError;
@@ -62,19 +63,22 @@ pub struct SwitchWork {
 }
 
 impl SwitchWork {
-    /// Determines the tasks of the switch. The units have been compared with the server's counts.
+    /// Determines the tasks of the switch. `committed` are the run's units in the ledger, with the server's counts.
     pub async fn of(
         run: &PostgresRun,
-        committed: &LedgerUnits,
+        committed: &[UnitRow],
     ) -> std::result::Result<SwitchWork, SwitchError> {
+        let committed: BTreeMap<&UnitKey, &UnitRow> =
+            committed.iter().map(|row| (&row.unit_key, row)).collect();
         let mut targets = Vec::new();
         for (flow_index, flow) in run.plan.flows.iter().enumerate() {
             let mut loaded = Vec::new();
             for (unit_index, unit) in flow.units.iter().enumerate() {
                 let record = committed.get(&unit.key);
+                let rows_counted = record.and_then(|record| record.rows_counted);
                 loaded.push(LoadedUnit {
                     unit: unit_index,
-                    rows_counted: committed.accounts.of_unit(&unit.key).rows_loaded,
+                    rows_counted: rows_counted.unwrap_or_default() as u64,
                     key_smallest: record.and_then(|record| record.key_smallest.clone()),
                     key_largest: record.and_then(|record| record.key_largest.clone()),
                 });
@@ -86,7 +90,7 @@ impl SwitchWork {
         let units = planned.filter_map(|unit| committed.get(&unit.key));
         Ok(SwitchWork {
             targets,
-            units: units.cloned().collect(),
+            units: units.map(|row| UnitRow::clone(row)).collect(),
         })
     }
 }
@@ -97,6 +101,7 @@ pub fn publish(
     reached: &dyn Fn(PublishStep),
     source: &mut dyn RowsInSource,
 ) -> Result<Published> {
+    one_transaction::leave_open(run);
     let (work, careful, refused) = {
         let mut switching = run.switching();
         switching.end = FailedEnd::Unknown;

@@ -137,6 +137,7 @@ impl Stages<'_> {
                 saved_table: self.target.sql,
                 asked_members: Vec::new(),
                 turn: 0,
+                sums: None,
             },
             comparison: self.checks.comparison,
             schema: self.target.schema.to_owned(),

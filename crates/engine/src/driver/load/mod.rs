@@ -1,14 +1,12 @@
 //! The steps of a load into any destination that implements the contract of `inrush_destination`.
 //!
 //! [`prepare`] opens the destination, plans, and holds the run's lock; [`prepared`] is the run with the work that it keeps;
-//! [`conclude`] reads the ledger; [`reload`] loads units again if the target refuses a row then. The order of the steps is [`crate::run`]'s.
+//! [`reload`] loads units again if the target refuses a row then. The order of the steps is [`crate::run`]'s.
 
-mod conclude;
 mod members;
 pub mod prepare;
 mod prepared;
 mod reload;
-mod staged_sums;
 
 use std::path::Path;
 
@@ -27,7 +25,6 @@ use crate::pipeline::{Failure, RunOptions, Success, runtime};
 use crate::report::RunFolder;
 use crate::run::committed_units::CommittedUnits;
 use crate::run::context::RunContext;
-use crate::run::gathering::Gathering;
 use crate::run::steps::{JoinSteps, LoadSteps, Preparation};
 use crate::shares::{SentPlan, ShareLoaded};
 
@@ -97,10 +94,6 @@ impl LoadSteps for ContractSteps<'_> {
         can.contains(&Ability::SeveralHosts).then_some(self as _)
     }
 
-    fn committed(&self, context: &ContractContext<'_>) -> Result<CommittedUnits, Error> {
-        conclude::staged_units(context, self.destination.as_ref())
-    }
-
     fn reload(
         &self,
         context: &ContractContext<'_>,
@@ -120,16 +113,6 @@ impl LoadSteps for ContractSteps<'_> {
     /// Targets are analyzed only if the package says so: most databases keep statistics by themselves.
     fn analyzes(&self, _: &ContractContext<'_>, _: usize) -> bool {
         self.package.run.asks_to_analyze()
-    }
-
-    fn at_end(
-        &self,
-        context: &ContractContext<'_>,
-        verified: Option<CommittedUnits>,
-        gathering: &mut Gathering,
-        _: Option<&Error>,
-    ) -> CommittedUnits {
-        verified.unwrap_or_else(|| CommittedUnits::known(context.run, gathering))
     }
 }
 

@@ -223,11 +223,11 @@ impl ContractFlowPlanner<'_> {
                 saved_table: self.flow.table.clone(),
                 asked_members,
                 turn: 0,
+                sums,
             },
             target,
             facts,
             units,
-            sums,
         })
     }
 

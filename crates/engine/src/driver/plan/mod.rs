@@ -18,7 +18,6 @@ mod unplanned;
 
 use std::collections::BTreeSet;
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
 
 use inrush_destination::{
     Abilities, Destination, OwnMemory, RunRecord, RunSteps, StepsRequest, StepsTarget, Streams,
@@ -44,7 +43,6 @@ use crate::plan::since;
 use crate::plan::{MemoryBound, PlanError, PlanOptions, PlannedFlow, Reading, UnitPlace, identity};
 use crate::report::ServerReport;
 use crate::run::plan::{LedgerRecords, PlanFacts, RunPlan};
-use crate::verify::ColumnSums;
 
 /// Bytes that are kept of each split from the plan to the report (its account, its time), in addition to its path.
 /// Measured with Parquet: 1,700, and 2,200 while the lists of many files grow.
@@ -88,8 +86,6 @@ pub struct ContractFlow {
     pub facts: Option<TargetFacts>,
     /// The load units.
     pub units: Vec<LoadUnit>,
-    /// The sums that are compared with the destination's; none if its rows are only counted.
-    pub sums: Option<Arc<ColumnSums>>,
 }
 
 /// The results and remains of earlier runs of the same package.

@@ -3,9 +3,9 @@
 
 use inrush_destination::{Difference, OpenRun};
 
-use crate::driver::plan::ContractFlow;
 use crate::error::Error;
 use crate::ledger::SplitRecord;
+use crate::plan::PlannedFlow;
 use crate::verify::{ExactSum, VerifyError};
 
 /// The sums of the rows that were sent, for each flow with `verify = "sums"`. Records are added in the order in which
@@ -25,7 +25,7 @@ struct FlowSums {
 
 impl SentSums {
     /// The sums of no row.
-    pub fn none(flows: &[ContractFlow]) -> SentSums {
+    pub fn none<F: PlannedFlow>(flows: &[F]) -> SentSums {
         let flows = flows.iter().map(|flow| {
             flow.sums.as_ref().map(|_| FlowSums {
                 sums: flow.reading.verify.no_sums(),
@@ -37,18 +37,15 @@ impl SentSums {
         }
     }
 
-    /// Adds splits of a flow.
-    pub fn add(&mut self, index: usize, flow: &ContractFlow, splits: &[SplitRecord]) {
-        let Some(FlowSums { sums, is_complete }) = &mut self.flows[index] else {
-            return;
-        };
-        for split in splits {
+    /// Adds a split of a flow.
+    pub fn add<F: PlannedFlow>(&mut self, index: usize, flow: &F, split: &SplitRecord) {
+        if let Some(FlowSums { sums, is_complete }) = &mut self.flows[index] {
             *is_complete &= flow.reading.verify.add(sums, split.tally.as_deref());
         }
     }
 
     /// Compares the sums of each flow with those of the destination.
-    pub fn compare(&self, flows: &[ContractFlow], run: &dyn OpenRun) -> Result<(), Error> {
+    pub fn compare<F: PlannedFlow>(&self, flows: &[F], run: &dyn OpenRun) -> Result<(), Error> {
         for (index, (flow, sent)) in flows.iter().zip(&self.flows).enumerate() {
             let (Some(columns), Some(sent)) = (&flow.sums, sent) else {
                 continue;

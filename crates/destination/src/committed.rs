@@ -1,0 +1,48 @@
+//! What an open run has committed: the records of its ledger, and the destination's own counts of its rows.
+
+use inrush_rows::ids::UnitKey;
+
+use crate::account::Account;
+use crate::ledger_records::UnitRecord;
+use crate::split_record::SplitRecord;
+
+/// A record of a run, as its streams have committed it. A ledger has records of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommittedRecord {
+    /// The record of a transaction.
+    Unit(UnitRecord),
+    /// The record of a split, from a ledger that has one for each split
+    /// ([`UnitStream::keeps_splits`](crate::UnitStream::keeps_splits)).
+    Split(SplitRecord),
+}
+
+/// The destination's own count of the rows that a run has written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StagedRows {
+    /// All rows of each target, in the plan's order.
+    OfTargets(Vec<u64>),
+    /// The rows of each unit that the ledger has.
+    OfUnits(Vec<(UnitKey, CountedUnit)>),
+}
+
+/// A unit that the destination counts by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CountedUnit {
+    /// True if all of it is committed.
+    pub is_finished: bool,
+    /// True if one stream has loaded it carefully as a whole, or if the publish has rejected rows of it.
+    pub is_careful: bool,
+    /// The destination's count, once it is finished.
+    pub rows: Option<u64>,
+}
+
+/// A unit as the ledger has it when its run ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitAtEnd {
+    /// Its key.
+    pub key: UnitKey,
+    /// Its state, with its count.
+    pub counted: CountedUnit,
+    /// The sums over its records.
+    pub account: Account,
+}
