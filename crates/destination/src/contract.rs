@@ -29,6 +29,7 @@
 //!     publish                readers see all rows; the run is marked as switched
 //!       RowsInSource           finds rows that a target refuses only now, and takes them as rejects
 //!     is_switched, published   after a publish that failed
+//!     prepare_reload         the units that are loaded again if a target has refused rows
 //!     analyze                the statistics of each target are updated, where the package asks for that
 //!     units_at_end           the units for the report, if the publish changes their records
 //! ```
@@ -73,7 +74,7 @@ use crate::layout::{Filling, Layout, PublishesInto, SplitFacts};
 use crate::ledger_records::{NewRun, RunRecord, UnitRecord};
 use crate::loading::{LoadWatch, StreamSetup};
 use crate::members::{MemberNumbers, MembersPlan};
-use crate::publishing::{PublishStep, Published, RowsInSource};
+use crate::publishing::{PublishStep, Published, ReloadedUnits, RowsInSource};
 use crate::rows_not_taken::Written;
 use crate::run_ledger::RunLedger;
 use crate::sampling::SessionSampler;
@@ -268,6 +269,13 @@ pub trait OpenRun: Send + Sync {
         reached: &dyn Fn(PublishStep),
         source: &mut dyn RowsInSource,
     ) -> Result<Published>;
+
+    /// Prepares to load units of a target again, carefully, because the last [`publish`](OpenRun::publish) has failed with
+    /// [`Error::RowsRefused`](crate::Error::RowsRefused) for it. Returns these units; the other ones are in the order of the
+    /// source already. The stream that is opened next loads them. Fails if the next publish would not find the rows.
+    fn prepare_reload(&self, _target: usize) -> Result<ReloadedUnits> {
+        Ok(ReloadedUnits::All)
+    }
 
     /// True if the run is switched. Called after a [`publish`](OpenRun::publish) that failed, because its reply may
     /// have been lost.

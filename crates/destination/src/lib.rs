@@ -59,7 +59,7 @@ pub use loading::{LoadWatch, MeteredPhase, StreamMeter, StreamSetup, Unmetered, 
 pub use members::{AddedMembers, MEMBERS_BYTES_MAX, MemberNumbers, MembersPlan};
 pub use publishing::{
     MergedRows, NoSource, PublishStep, Published, PublishedPartition, RefusedStagedRow,
-    RowsInSource,
+    ReloadedUnits, RowsInSource,
 };
 pub use rows_not_taken::{Adapted, Misfit, RefusedRow, Written};
 pub use run_ledger::RunLedger;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use arrow_array::RecordBatch;
-use inrush_rows::ids::SplitKey;
+use inrush_rows::ids::{SplitKey, UnitKey};
 use inrush_rows::reject::RejectCode;
 
 use crate::error::{Error, Result};
@@ -47,6 +47,15 @@ pub trait RowsInSource {
 
     /// Takes the rows that were found as rejects.
     fn reject(&mut self) -> Result<()>;
+}
+
+/// The units of a target that are loaded again, carefully, because it has refused rows at the publish.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReloadedUnits {
+    /// All of them. The engine removes their records first ([`OpenRun::forget`](crate::OpenRun::forget)).
+    All,
+    /// Those with these keys. The careful load of such a unit replaces the rows that are staged of it.
+    Replaced(Vec<UnitKey>),
 }
 
 /// A row of staging that its target refuses.

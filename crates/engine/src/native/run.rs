@@ -1,10 +1,8 @@
 //! The sequence of a run: its traits, its state, and the checks before the publish.
 
 pub use crate::pipeline::naming::{holder, new_run_name};
-pub use crate::pipeline::results::StreamResult;
 pub use crate::pipeline::threads::{Threads, runtime};
 pub use crate::report::folder::RunFolder;
-pub use crate::run::committed_units::CommittedUnits;
 pub use crate::run::context::RunContext;
 pub use crate::run::kept_units::{KeptPart, KeptUnits};
 pub use crate::run::one_transaction::NOTHING_KEPT;

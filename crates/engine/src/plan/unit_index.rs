@@ -67,11 +67,6 @@ impl UnitAccounts {
         self.0[flow][unit].get_or_insert_default().add(account);
     }
 
-    /// Removes what is committed of a flow's units.
-    pub fn forget(&mut self, flow: usize) {
-        self.0[flow].fill(None);
-    }
-
     /// Sets what is committed of a unit.
     pub fn set(&mut self, (flow, unit): UnitPlace, account: Option<Account>) {
         self.0[flow][unit] = account;

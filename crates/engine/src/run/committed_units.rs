@@ -10,6 +10,7 @@ use super::kept_units::KeptUnit;
 use super::plan::RunPlan;
 use super::prepared::DriverRun;
 use super::unit_reports::UnitEnd;
+use crate::ledger::Account;
 use crate::pipeline::results::LoadedPieces;
 use crate::plan::{UnitAccounts, UnitIndex, UnitPlace};
 
@@ -17,8 +18,8 @@ use crate::plan::{UnitAccounts, UnitIndex, UnitPlace};
 pub struct CommittedUnits {
     accounts: UnitAccounts,
     counted: Counted,
-    /// Flows whose units are being loaded again, carefully. The report says so for units that are loaded.
-    careful: BTreeSet<usize>,
+    /// Units that are being loaded again, carefully. The report says so for units that are loaded.
+    careful: BTreeSet<UnitPlace>,
 }
 
 /// The destination's own counts.
@@ -122,16 +123,30 @@ impl CommittedUnits {
         CommittedUnits::new(run, accounts, rows)
     }
 
-    /// Forgets the units of a flow, which are no longer in staging, and marks the flow as careful.
-    pub fn forget(&mut self, flow: usize) {
-        self.accounts.forget(flow);
-        self.careful.insert(flow);
+    /// Removes a unit, which is about to be loaded again, carefully. Returns the account that it had.
+    pub fn take(&mut self, place: UnitPlace) -> Account {
+        let account = self.accounts.get(place).unwrap_or_default();
+        self.accounts.set(place, None);
+        if let Counted::Units(units) = &mut self.counted {
+            units.remove(&place);
+        }
+        self.careful.insert(place);
+        account
     }
 
-    /// Adds units that were committed after the ledger was read.
+    /// Adds units that were loaded again.
     pub fn add(&mut self, loaded: &LoadedPieces) {
         for piece in loaded {
-            self.accounts.add((piece.flow, piece.unit), &piece.account);
+            let place = (piece.flow, piece.unit);
+            self.accounts.add(place, &piece.account);
+            if let Counted::Units(units) = &mut self.counted {
+                let counted = CountedUnit {
+                    is_finished: true,
+                    is_careful: piece.is_careful,
+                    rows: Some(piece.account.rows_loaded),
+                };
+                units.insert(place, counted);
+            }
         }
     }
 
@@ -161,7 +176,7 @@ impl CommittedUnits {
                 UnitEnd {
                     is_kept: is_finished && !is_loaded && run.kept.get(place).is_some(),
                     is_finished,
-                    is_careful: self.careful.contains(&place.0),
+                    is_careful: self.careful.contains(&place),
                     server_copy: None,
                     account,
                     // Rows are committed only if the destination counts this number.

@@ -49,7 +49,7 @@ pub fn conclude<S: LoadSteps>(
     fault::reach(context.fault, FaultPoint::BeforeSwitch);
     let switching = Instant::now();
     let mut verified = None;
-    let published = publish(steps, context, options, &mut verified, gathering);
+    let published = publish(context, options, &mut verified, gathering);
     gathering.phases.switch_s = switching.elapsed().as_secs_f64();
     if published.is_ok() {
         analyze::analyze(steps, context, gathering);
@@ -68,9 +68,8 @@ pub fn conclude<S: LoadSteps>(
 }
 
 /// Checks the whole account, then makes the rows visible in their targets.
-fn publish<S: LoadSteps>(
-    steps: &S,
-    context: &RunContext<'_, S::Run>,
+fn publish<R: DriverRun + Sync>(
+    context: &RunContext<'_, R>,
     options: &RunOptions<'_>,
     verified: &mut Option<CommittedUnits>,
     gathering: &mut Gathering,
@@ -89,7 +88,7 @@ fn publish<S: LoadSteps>(
     context.notice(&Event::Switching {
         targets: targets.clone(),
     });
-    let switched = publish::publish(steps, context, verified, gathering)?;
+    let switched = publish::publish(context, verified, gathering)?;
     context.notice(&Event::Switched { targets });
     Ok(switched)
 }

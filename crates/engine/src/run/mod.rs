@@ -18,8 +18,8 @@
 //! before the load and after it, and [`streams`] those of the load, beside the [`watch`]. [`prepared`] has the state of a run, [`kept_units`] the work
 //! that is kept from earlier attempts, [`lost_rejects`] finds kept work that must be loaded again, [`first_rows`] reads
 //! the keys of all rows before the load if a step keeps the first of several rows (`distinct_on`), [`ledger_checks`] compares the
-//! records with the files, [`account`] their counts with the destination's ([`committed_units`]) and [`staged_sums`] their sums, [`publish`] makes the rows visible, [`rows_in_source`] finds rows
-//! that a target refuses then, [`settle`] asks the ledger if the answer was lost, [`analyze`] updates the targets' statistics, [`gathering`], [`unit_reports`] and
+//! records with the files, [`account`] their counts with the destination's ([`committed_units`]) and [`staged_sums`] their sums, [`publish`] makes the rows visible, [`reload`] loads units again whose
+//! target refuses rows then, [`rows_in_source`] finds these rows, [`settle`] asks the ledger if the answer was lost, [`analyze`] updates the targets' statistics, [`gathering`], [`unit_reports`] and
 //! [`report`] make the report, and [`ending`] writes it; [`one_transaction`] rolls a failed load without
 //! staging back before.
 
@@ -40,6 +40,7 @@ pub(crate) mod plan;
 pub(crate) mod prepare;
 pub(crate) mod prepared;
 mod publish;
+mod reload;
 mod report;
 mod rows_in_source;
 pub(crate) mod settle;

@@ -145,7 +145,8 @@ impl<P: RunPlan> PreparedRun<P> {
         }
     }
 
-    /// Called when a transaction was rolled back: members that only the transaction knew have to be numbered again.
+    /// Called when a transaction was rolled back, or committed units were forgotten: members that nothing else knew have to be
+    /// numbered again.
     pub fn rolled_back(&self) {
         let flows = self.plan.flows().iter();
         for asked in flows.flat_map(|flow| &flow.asked_members) {

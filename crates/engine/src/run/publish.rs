@@ -17,9 +17,9 @@ use super::context::RunContext;
 use super::gathering::Gathering;
 use super::plan::RunPlan;
 use super::prepared::DriverRun;
+use super::reload::reload;
 use super::rows_in_source::SourceOfStaged;
 use super::settle::{settle, unknown_switch};
-use super::steps::LoadSteps;
 use crate::driver_error::DriverError;
 use crate::error::Error;
 use crate::fault;
@@ -42,9 +42,8 @@ pub struct SwitchedTarget {
 }
 
 /// Publishes, and loads units again as often as that may help.
-pub fn publish<S: LoadSteps>(
-    steps: &S,
-    context: &RunContext<'_, S::Run>,
+pub fn publish<R: DriverRun + Sync>(
+    context: &RunContext<'_, R>,
     committed: &mut CommittedUnits,
     gathering: &mut Gathering,
 ) -> Result<BTreeMap<usize, SwitchedTarget>, Error> {
@@ -69,7 +68,7 @@ pub fn publish<S: LoadSteps>(
             context.run.fed_files.close((flow_at, unit_at));
         }
         let mut result = StreamResult::default();
-        let reloaded = steps.reload(context, flow_at, &refusal, committed, &mut result);
+        let reloaded = reload(context, flow_at, &refusal, committed, &mut result);
         gathering.loaded.add_all(result.loaded);
         gathering.rejected(result.rejects);
         reloaded?;

@@ -4,13 +4,10 @@ use inrush_destination::RunRecord;
 use inrush_rows::ids::RunName;
 use tokio::runtime::Runtime;
 
-use super::committed_units::CommittedUnits;
 use super::context::RunContext;
 use super::prepared::DriverRun;
-use crate::driver_error::DriverError;
 use crate::error::Error;
 use crate::ledger::Account;
-use crate::pipeline::results::StreamResult;
 use crate::report::RunFolder;
 use crate::shares::SentPlan;
 
@@ -29,18 +26,6 @@ pub trait LoadSteps: Sized + Sync {
     fn ready(&self, _: &Runtime, _: &mut Self::Run) -> Result<(), Error> {
         Ok(())
     }
-
-    /// Loads units of a flow again, so that the next attempt to publish finds the rows that its target refuses. Their
-    /// inputs can be read once more. Removes from `committed` the units that are not in staging any more. If it fails,
-    /// `result` has the units that were loaded before.
-    fn reload(
-        &self,
-        context: &RunContext<'_, Self::Run>,
-        flow: usize,
-        refusal: &DriverError,
-        committed: &mut CommittedUnits,
-        result: &mut StreamResult,
-    ) -> Result<(), Error>;
 
     /// True if the target of a flow is analyzed after the publish.
     fn analyzes(&self, context: &RunContext<'_, Self::Run>, flow: usize) -> bool;

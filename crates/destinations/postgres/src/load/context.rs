@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use inrush_engine::error::Error;
-use inrush_engine::native::run::RunContext;
 
 use super::prepared::PostgresRun;
 use crate::load_error::LoadError;
@@ -11,18 +10,9 @@ use crate::load_error::LoadError;
 /// The longest time that an interrupted statement may take to be undone.
 pub const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A running load, with the parts of the engine that it uses.
-pub type Context<'a> = RunContext<'a, PostgresRun>;
-
 impl PostgresRun {
     /// Waits for work on the control session. If the run is asked to stop meanwhile, the running statement is cancelled and
     /// undone.
-    pub fn wait<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-        let done = self.unless_stopped(work);
-        done.unwrap_or(Err(Error::Interrupted))
-    }
-
-    /// The same for a call of the contract.
     pub fn answer<T, E: Into<LoadError>>(
         &self,
         work: impl Future<Output = Result<T, E>>,

@@ -35,12 +35,9 @@ mod switching;
 mod verifying;
 mod was_switched;
 
-use inrush_engine::driver_error::DriverError;
 use inrush_engine::error::Error;
 use inrush_engine::native::plan::ContentChecks;
-use inrush_engine::native::run::{
-    self, CommittedUnits, LoadSteps, Preparation, RunContext, StreamResult, runtime,
-};
+use inrush_engine::native::run::{self, LoadSteps, Preparation, RunContext, runtime};
 use inrush_engine::pipeline::{Failure, RunOptions, Success};
 use inrush_package::Package;
 use tokio::runtime::Runtime;
@@ -114,18 +111,6 @@ impl LoadSteps for PostgresSteps<'_> {
 
     fn ready(&self, runtime: &Runtime, run: &mut PostgresRun) -> Result<(), Error> {
         self.unless_stopped(runtime, prepare::ready(run))
-    }
-
-    /// The ledger has what is loaded.
-    fn reload(
-        &self,
-        context: &RunContext<'_, PostgresRun>,
-        flow: usize,
-        _: &DriverError,
-        _: &mut CommittedUnits,
-        result: &mut StreamResult,
-    ) -> Result<(), Error> {
-        reload::in_file_order(context, flow, result)
     }
 
     /// Unless the package says that it does not. A target whose rows came with their statistics is not analyzed again.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use inrush_destination::{
-    CancelRun, CommittedRecord, Error, LoadWatch, OpenRun, PublishStep, Published, Result,
-    RowsInSource, RunRecord, SessionSampler, StagedRows, StreamSetup, UnitAtEnd, UnitStream,
+    CancelRun, CommittedRecord, Error, LoadWatch, OpenRun, PublishStep, Published, ReloadedUnits,
+    Result, RowsInSource, RunRecord, SessionSampler, StagedRows, StreamSetup, UnitAtEnd,
+    UnitStream,
 };
 use inrush_rows::cancel::{Stop, StopReason};
 use inrush_rows::ids::UnitKey;
@@ -19,9 +20,8 @@ use super::sampler::ServerSampler;
 use super::stream::SessionStream;
 use super::switching::FailedEnd;
 use super::was_switched::{SETTLE_TIMEOUT, was_switched};
-use super::{analyze, committed, one_transaction, switching};
+use super::{analyze, committed, one_transaction, reload, switching};
 use crate::load_error::LoadError;
-use crate::plan::additions::Additions;
 
 /// Sums of a unit's columns are compared when it is committed, and not those of a target
 /// ([`staged_sums`](OpenRun::staged_sums)).
@@ -60,12 +60,15 @@ impl OpenRun for PostgresRun {
         self.runtime.block_on(self.undo_in_time());
     }
 
-    /// The one stream of a load in one transaction has the control session.
+    /// The one stream of a load in one transaction has the control session, and so has the one that loads units again.
     fn open_stream<'r>(&'r self, setup: &StreamSetup<'r>) -> Result<Box<dyn UnitStream + 'r>> {
-        Ok(Box::new(match self.plan.is_one_transaction() {
-            true => SessionStream::of_control(self, setup, Additions::NONE),
-            false => SessionStream::connect(self, setup)?,
-        }))
+        let reload = self.switching().reload.clone();
+        let stream = match reload {
+            Some(reload) => SessionStream::of_reload(self, setup, reload),
+            None if self.plan.is_one_transaction() => SessionStream::of_control(self, setup),
+            None => SessionStream::connect(self, setup)?,
+        };
+        Ok(Box::new(stream))
     }
 
     fn sampler(&self) -> Option<Box<dyn SessionSampler>> {
@@ -88,6 +91,10 @@ impl OpenRun for PostgresRun {
         source: &mut dyn RowsInSource,
     ) -> Result<Published> {
         switching::publish(self, reached, source)
+    }
+
+    fn prepare_reload(&self, target: usize) -> Result<ReloadedUnits> {
+        reload::prepare(self, target)
     }
 
     /// The server is asked only if the connection was lost.

@@ -33,7 +33,7 @@ impl<'a> Piece<'a> {
         run: &'a PostgresRun,
         note: Note<'a>,
         session: &Session,
-        additions: &'a Additions,
+        additions: Additions,
         place: UnitPlace,
         method: LoadMethod,
         splits: usize,
@@ -159,7 +159,7 @@ fn is_before_rows(step: &Step<'_>) -> bool {
 fn steps<'a>(table: &CopyRows<'a>, splits: usize) -> Vec<Step<'a>> {
     let (plan, flow, unit) = (&table.run.plan, table.flow, table.unit);
     match table.method {
-        LoadMethod::Careful => unit_steps::careful(plan, flow, unit, splits, table.additions),
+        LoadMethod::Careful => unit_steps::careful(plan, flow, unit, splits, &table.additions),
         LoadMethod::Quick if flow.commits_at_publish() => unit_steps::part(plan, flow, splits),
         LoadMethod::Quick if flow.commits_each_split() => unit_steps::straight(plan, flow),
         LoadMethod::Quick if unit.is_shared => unit_steps::shared_split(plan, flow, unit),

@@ -33,8 +33,8 @@ pub struct CopyRows<'a> {
     pub(super) unit: &'a UnitPlan,
     /// How rows are sent.
     pub(super) method: LoadMethod,
-    /// The constraints and indexes that the staging table gets for a careful load.
-    pub(super) additions: &'a Additions,
+    /// The constraints and indexes that the staging table gets if the unit is loaded again.
+    pub(super) additions: Additions,
     /// The keys that the unit's CHECK allows while its rows are sent.
     expected: Option<ExpectedKeys>,
     /// The COPY of the server extension, if it stores the rows.
@@ -69,7 +69,7 @@ impl<'a> CopyRows<'a> {
         session: Session,
         (flow, unit): (&'a FlowPlan, &'a UnitPlan),
         method: LoadMethod,
-        additions: &'a Additions,
+        additions: Additions,
     ) -> CopyRows<'a> {
         CopyRows {
             run,
@@ -242,7 +242,7 @@ impl CopyRows<'_> {
                 self.flow,
                 self.unit,
                 &self.run.plan.settings,
-                self.additions,
+                self.additions.after_undo.clone(),
                 stop,
                 doing,
             )?),

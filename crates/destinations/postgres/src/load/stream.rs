@@ -7,14 +7,12 @@ use arrow_array::RecordBatch;
 use inrush_destination::{
     LoadMethod, Result, StreamSetup, UnitPart, UnitRecord, UnitStream, Written, WrittenSplits,
 };
-use inrush_engine::error::Error;
-use inrush_engine::native::load::{Gauge, LoadStream};
 use inrush_rows::ids::UnitKey;
 use inrush_verdict::Phase;
 
-use super::context::Context;
 use super::piece::Piece;
 use super::prepared::PostgresRun;
+use super::reload::Reload;
 use super::rows::Note;
 use super::shared_unit;
 use crate::Session;
@@ -30,8 +28,8 @@ pub struct SessionStream<'a> {
     session: Option<Session>,
     /// The session is that of the run, which goes on after this stream.
     is_control: bool,
-    /// The constraints and indexes that the staging of a unit gets for a careful load.
-    additions: &'a Additions,
+    /// What units need that this stream loads again.
+    reload: Option<Arc<Reload>>,
     /// The unit that is open, or the part of one.
     open: Option<Piece<'a>>,
     /// A unit was left open, so the session may still be at work.
@@ -45,22 +43,28 @@ impl<'a> SessionStream<'a> {
         let opening = setup.meter.enter(Phase::ServerWait);
         let session = run.runtime.block_on(Session::open(&run.address, &name))?;
         drop(opening);
-        Ok(SessionStream::new(
-            run,
-            setup,
-            &session,
-            false,
-            Additions::NONE,
-        ))
+        Ok(SessionStream::new(run, setup, &session, false))
     }
 
     /// A stream that uses the control session.
-    pub fn of_control(
+    pub fn of_control(run: &'a PostgresRun, setup: &StreamSetup<'a>) -> SessionStream<'a> {
+        SessionStream::new(run, setup, &run.control, true)
+    }
+
+    /// A stream that loads units again by the control session. The streams of the load have ended, so the rate limit of the run
+    /// does not count.
+    pub fn of_reload(
         run: &'a PostgresRun,
         setup: &StreamSetup<'a>,
-        additions: &'a Additions,
+        reload: Arc<Reload>,
     ) -> SessionStream<'a> {
-        SessionStream::new(run, setup, &run.control, true, additions)
+        let setup = StreamSetup {
+            pace: Arc::clone(&run.control.pace),
+            ..setup.clone()
+        };
+        let mut stream = SessionStream::of_control(run, &setup);
+        stream.reload = Some(reload);
+        stream
     }
 
     /// No unit is open.
@@ -69,7 +73,6 @@ impl<'a> SessionStream<'a> {
         setup: &StreamSetup<'a>,
         session: &Session,
         is_control: bool,
-        additions: &'a Additions,
     ) -> SessionStream<'a> {
         let session = session.of_stream(&setup.pace, &setup.meter);
         let tcp = session.watch.tcp();
@@ -79,7 +82,7 @@ impl<'a> SessionStream<'a> {
             note: setup.note,
             session: Some(session),
             is_control,
-            additions,
+            reload: None,
             open: None,
             has_given_up: false,
         }
@@ -108,7 +111,12 @@ impl<'a> SessionStream<'a> {
 impl Drop for SessionStream<'_> {
     fn drop(&mut self) {
         self.give_up();
-        let is_at_rest = !self.has_given_up && self.run.stop.asked().is_none();
+        let is_stopped = self.run.stop.asked().is_some();
+        if is_stopped && self.reload.is_some() {
+            // Its running statement is cancelled and undone, because the run goes on with this session.
+            self.run.runtime.block_on(self.run.undo_in_time());
+        }
+        let is_at_rest = !self.has_given_up && !is_stopped;
         let Some(session) = self.session.take().filter(|_| !self.is_control) else {
             return;
         };
@@ -140,12 +148,19 @@ impl UnitStream for SessionStream<'_> {
             run,
             note,
             session,
-            additions,
+            reload,
             open,
             ..
         } = self;
         let session = session.as_ref().expect(CONNECTED);
         let place = (unit.target, unit.unit);
+        let additions = match reload {
+            Some(reload) => {
+                let beginning = reload.begin(run, session, place);
+                SessionStream::wait(run, unit.target, beginning)?
+            }
+            None => Additions::default(),
+        };
         let piece = Piece::new(run, *note, session, additions, place, method, unit.splits);
         let piece = open.insert(piece);
         SessionStream::wait(run, unit.target, piece.begin())
@@ -211,28 +226,4 @@ impl UnitStream for SessionStream<'_> {
         let finishing = shared_unit::finish(run, session, place);
         SessionStream::wait(run, target, finishing)
     }
-}
-
-/// Loads by the control session. If the run is asked to stop meanwhile, its running statement is cancelled and undone.
-pub fn by_control(
-    context: &Context<'_>,
-    additions: &Additions,
-    load: impl FnOnce(&LoadStream<'_, PostgresRun>) -> std::result::Result<(), Error>,
-) -> std::result::Result<(), Error> {
-    let run = context.run;
-    let gauge = Arc::<Gauge>::default();
-    let note = |text| context.note(text);
-    let loaded = {
-        let setup = StreamSetup {
-            // The streams have ended, so the rate limit of the run does not count.
-            pace: Arc::clone(&run.control.pace),
-            ..context.stream_setup(0, &gauge, &note)
-        };
-        let mut connection = SessionStream::of_control(run, &setup, additions);
-        load(&LoadStream::new(context, &gauge, &mut connection))
-    };
-    if matches!(loaded, Err(Error::Interrupted)) {
-        run.runtime.block_on(run.undo_in_time());
-    }
-    loaded
 }

@@ -1,6 +1,7 @@
 //! The switch of a run, as the contract's publish.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use inrush_destination::{
     AddedMembers, Error, MergedRows, PublishStep, Published, PublishedPartition, Result,
@@ -13,6 +14,7 @@ use super::careful::{RefusedStaged, SwitchRows};
 use super::context::INTERRUPT_TIMEOUT;
 use super::one_transaction;
 use super::prepared::PostgresRun;
+use super::reload::Reload;
 use crate::PostgresError;
 use crate::contract_errors::rows_refused;
 use crate::ledger::{LedgerError, UnitRow};
@@ -29,6 +31,8 @@ pub struct Switching {
     pub refused: RefusedStaged,
     /// Why a target has refused a row in the last attempt.
     pub refusal: Option<SwitchRefusal>,
+    /// What the units that are loaded again need, from that attempt to the next one.
+    pub reload: Option<Arc<Reload>>,
     /// What is known of the last attempt, if it has failed.
     pub end: FailedEnd,
 }
@@ -105,6 +109,7 @@ pub fn publish(
     let (work, careful, refused) = {
         let mut switching = run.switching();
         switching.end = FailedEnd::Unknown;
+        switching.reload = None;
         (
             switching.work.clone().expect("the units are verified"),
             switching.careful.clone(),

@@ -12,16 +12,9 @@ pub struct Additions {
 }
 
 impl Additions {
-    /// No additions.
-    pub const NONE: &'static Additions = &Additions {
-        before_rows: Vec::new(),
-        after_undo: Vec::new(),
-        after_rows: Vec::new(),
-    };
-
     /// True if there are none.
     pub fn is_empty(&self) -> bool {
-        self == Additions::NONE
+        *self == Additions::default()
     }
 
     /// Adds others.

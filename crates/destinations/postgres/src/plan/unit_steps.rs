@@ -214,7 +214,7 @@ pub fn careful<'a>(
     flow: &'a FlowPlan,
     unit: &'a UnitPlan,
     splits: usize,
-    additions: &'a Additions,
+    additions: &Additions,
 ) -> Vec<Step<'a>> {
     if flow.commits_at_publish() {
         let mut steps = begin_part(plan);
@@ -236,10 +236,12 @@ pub fn careful<'a>(
     steps.push(Step::Run(format!("DROP TABLE IF EXISTS {table}").into()));
     steps.push(Step::ForgetSplits);
     let create = unit.create.iter().chain(&unit.ready);
-    steps.extend(create.chain(&additions.before_rows).map(run));
+    steps.extend(create.map(run));
+    let added = |statement: &String| Step::Run(statement.clone().into());
+    steps.extend(additions.before_rows.iter().map(added));
     steps.push(at_once);
     steps.extend(copies(splits));
-    steps.extend(additions.after_rows.iter().map(run));
+    steps.extend(additions.after_rows.iter().map(added));
     steps.push(Step::Measure);
     steps.extend(finish(plan, flow, unit, &[]));
     steps.extend(record_last(splits));

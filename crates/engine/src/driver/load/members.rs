@@ -26,13 +26,6 @@ pub fn serve(flows: &[ContractFlow], open: &dyn OpenRun) {
     }
 }
 
-/// The lookups of these flows ask again: a transaction with new members was rolled back, or others have added some of them.
-pub fn forget(flows: &[ContractFlow]) {
-    for asked in flows.iter().flat_map(|flow| &flow.asked_members) {
-        asked.members.forget();
-    }
-}
-
 /// The numbers of one reference's members.
 struct Numbers {
     source: Arc<dyn inrush_destination::MemberNumbers>,

@@ -1,12 +1,11 @@
 //! The steps of a load into any destination that implements the contract of `inrush_destination`.
 //!
-//! [`prepare`] opens the destination, plans, and holds the run's lock; [`prepared`] is the run with the work that it keeps;
-//! [`reload`] loads units again if the target refuses a row then. The order of the steps is [`crate::run`]'s.
+//! [`prepare`] opens the destination, plans, and holds the run's lock; [`prepared`] is the run with the work that it keeps. The
+//! order of the steps is [`crate::run`]'s.
 
 mod members;
 pub mod prepare;
 mod prepared;
-mod reload;
 
 use std::path::Path;
 
@@ -15,21 +14,14 @@ use inrush_package::Package;
 use tokio::runtime::Runtime;
 
 use self::prepared::ContractRun;
-use self::reload::Reload;
 use super::OpenDestination;
 use super::plan::ContractPlan;
-use crate::driver_error::DriverError;
 use crate::error::Error;
-use crate::pipeline::results::StreamResult;
 use crate::pipeline::{Failure, RunOptions, Success, runtime};
 use crate::report::RunFolder;
-use crate::run::committed_units::CommittedUnits;
 use crate::run::context::RunContext;
 use crate::run::steps::{JoinSteps, LoadSteps, Preparation};
 use crate::shares::{SentPlan, ShareLoaded};
-
-/// A running load.
-type ContractContext<'a> = RunContext<'a, ContractRun>;
 
 /// Plans a package without loading it.
 pub fn check(
@@ -94,24 +86,8 @@ impl LoadSteps for ContractSteps<'_> {
         can.contains(&Ability::SeveralHosts).then_some(self as _)
     }
 
-    fn reload(
-        &self,
-        context: &ContractContext<'_>,
-        flow: usize,
-        refusal: &DriverError,
-        committed: &mut CommittedUnits,
-        result: &mut StreamResult,
-    ) -> Result<(), Error> {
-        let reload = Reload {
-            context,
-            destination: self.destination.as_ref(),
-            flow,
-        };
-        reload.load(refusal, committed, result)
-    }
-
     /// Targets are analyzed only if the package says so: most databases keep statistics by themselves.
-    fn analyzes(&self, _: &ContractContext<'_>, _: usize) -> bool {
+    fn analyzes(&self, _: &RunContext<'_, ContractRun>, _: usize) -> bool {
         self.package.run.asks_to_analyze()
     }
 }

@@ -17,7 +17,6 @@ use crate::block_socket::BLOCK_BYTES;
 use crate::copy::{BlockPool, CopyStop, CopyWriter};
 use crate::load::encoder::Encoder;
 use crate::load_error::LoadError;
-use crate::plan::additions::Additions;
 use crate::plan::{FlowPlan, Publish, UnitPlan};
 use crate::quote::qualified;
 use crate::{PostgresError, RefusalFacts, Session};
@@ -37,7 +36,8 @@ pub struct CarefulCopy<'a> {
     columns: Vec<String>,
     encoder: Encoder,
     pool: BlockPool,
-    additions: &'a Additions,
+    /// Statements each time after rows were rolled back.
+    after_undo: Vec<String>,
     stop: Stop,
     doing: String,
     savepoint: Savepoint,
@@ -46,14 +46,14 @@ pub struct CarefulCopy<'a> {
 }
 
 impl<'a> CarefulCopy<'a> {
-    /// For a unit's staging table or, with direct writes, its target, in an open transaction. `additions` are the
-    /// constraints and indexes that the staging table got; `doing` names source and table, for errors.
+    /// For a unit's staging table or, with direct writes, its target, in an open transaction. `after_undo` are the statements
+    /// that the staging table needs each time after rows were rolled back; `doing` names source and table, for errors.
     pub fn new(
         session: Session,
         flow: &'a FlowPlan,
         unit: &'a UnitPlan,
         settings: &'a RunSettings,
-        additions: &'a Additions,
+        after_undo: Vec<String>,
         stop: Stop,
         doing: String,
     ) -> Result<CarefulCopy<'a>, PostgresError> {
@@ -78,7 +78,7 @@ impl<'a> CarefulCopy<'a> {
                 .collect(),
             encoder,
             pool: BlockPool::default(),
-            additions,
+            after_undo,
             stop,
             doing,
             savepoint: Savepoint::default(),
@@ -230,12 +230,11 @@ impl RowSink for BatchRows<'_, '_, '_> {
         let CarefulCopy {
             savepoint,
             session,
-            additions,
+            after_undo,
             doing,
             ..
         } = &mut *self.copy;
-        let after = &additions.after_undo;
-        savepoint.undo(session, after, doing).await?;
+        savepoint.undo(session, after_undo, doing).await?;
         Ok(Err(RowRefusal { row, facts }))
     }
 }

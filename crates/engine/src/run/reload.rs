@@ -1,0 +1,111 @@
+//! Loads units of a flow again, carefully, because its target refused a row when everything was to be published.
+//!
+//! One stream loads them in the order of the files, so that the first of several rows with the same key is kept. Most
+//! destinations forget all units of the target first, so a run that is killed meanwhile loads them from the beginning; others
+//! replace a unit when it is loaded ([`ReloadedUnits`]).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use inrush_destination::{CommittedRecord, ReloadedUnits};
+use inrush_rows::ids::UnitKey;
+
+use super::committed_units::CommittedUnits;
+use super::context::RunContext;
+use super::plan::RunPlan;
+use super::prepared::DriverRun;
+use super::streams::AFTER_ALL;
+use crate::driver_error::DriverError;
+use crate::error::Error;
+use crate::event::Event;
+use crate::ledger::Account;
+use crate::load::{LoadStream, Loader};
+use crate::pipeline::results::StreamResult;
+use crate::pipeline::row_loop;
+use crate::pipeline::work_items::WorkItem;
+use crate::plan::{PlannedFlow, UnitIndex, identity};
+
+/// Loads units of a flow again, so that the next attempt to publish finds the rows that its target refuses. Their inputs can be
+/// read once more. `refusal` is the destination's error about a row. The units are removed from `committed`, and what is loaded
+/// of them is added, also if the load fails.
+pub fn reload<R: DriverRun + Sync>(
+    context: &RunContext<'_, R>,
+    flow: usize,
+    refusal: &DriverError,
+    committed: &mut CommittedUnits,
+    result: &mut StreamResult,
+) -> Result<(), Error> {
+    let run = context.run;
+    let units = || run.plan.flows()[flow].units().enumerate();
+    let again: Vec<usize> = match run.open().prepare_reload(flow)? {
+        ReloadedUnits::All => {
+            forget(run, flow)?;
+            units().map(|(at, _)| at).collect()
+        }
+        ReloadedUnits::Replaced(keys) => {
+            let keys: BTreeSet<UnitKey> = keys.into_iter().collect();
+            let asked = units().filter(|(_, unit)| keys.contains(&unit.key));
+            asked.map(|(at, _)| at).collect()
+        }
+    };
+    let again = again.into_iter().map(|at| (at, committed.take((flow, at))));
+    let again: BTreeMap<usize, Account> = again.collect();
+    let loaded = load(context, flow, refusal, &again, result);
+    committed.add(&result.loaded);
+    loaded
+}
+
+/// Loads these units of a flow. Each has the account that it had before.
+fn load<R: DriverRun + Sync>(
+    context: &RunContext<'_, R>,
+    flow: usize,
+    refusal: &DriverError,
+    again: &BTreeMap<usize, Account>,
+    result: &mut StreamResult,
+) -> Result<(), Error> {
+    let run = context.run;
+    let planned = &run.plan.flows()[flow];
+    let load_run = context.load_run();
+    let gauge = Arc::default();
+    let note = |text| context.note(text);
+    let setup = context.stream_setup(AFTER_ALL, &gauge, &note);
+    let mut stream = run.open().open_stream(&setup)?;
+    let target = LoadStream::new(context, &gauge, stream.as_mut());
+    for (unit_at, unit) in planned.units().enumerate() {
+        context.notice(&Event::UnitRefused {
+            flow: planned.reading.name.clone(),
+            unit: unit.number,
+            reason: refusal.to_string(),
+        });
+        let Some(account) = again.get(&unit_at) else {
+            continue;
+        };
+        if context.stop.asked().is_some() {
+            return Err(Error::Interrupted);
+        }
+        let item = WorkItem::whole((flow, unit_at), unit);
+        let loader = Loader::new(&load_run, &target, AFTER_ALL, &item);
+        row_loop::blocking(loader.reload(*account, result))?;
+    }
+    Ok(())
+}
+
+/// Removes the units of a flow from staging and the ledger.
+fn forget<R: DriverRun>(run: &R, flow: usize) -> Result<(), Error> {
+    let index = UnitIndex::new(run.plan.flows());
+    let mut keys = BTreeSet::new();
+    run.open().units(&mut |record| {
+        let key = match record {
+            CommittedRecord::Unit(unit) => unit.key,
+            CommittedRecord::Split(split) => split.unit_key,
+        };
+        let place = index.find(&identity::unit_of(&key));
+        if place.is_some_and(|(of, _)| of == flow) {
+            keys.insert(key);
+        }
+    })?;
+    let keys: Vec<UnitKey> = keys.into_iter().collect();
+    run.open().forget(&keys)?;
+    run.rolled_back();
+    Ok(())
+}
