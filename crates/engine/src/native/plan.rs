@@ -10,7 +10,6 @@ pub use crate::plan::options::{PlanOptions, PlanRefusal};
 pub use crate::plan::pieces::wanted_bytes;
 pub use crate::plan::planned::{PlannedFlow, UnitPlace};
 pub use crate::plan::source_paces::source_paces;
-pub use crate::plan::unit_index::UnitIndex;
 pub use crate::run::plan::{LedgerRecords, PlanFacts, RunPlan};
 
 /// The abilities that a package asks for.
