@@ -210,7 +210,7 @@ pub trait OpenRun: Send + Sync {
         Ok(None)
     }
 
-    /// Called right before the streams begin. A destination with
+    /// Called right before the streams begin, once the kept units are known: creates what the streams share. A destination with
     /// [`Ability::OneTransaction`](crate::Ability::OneTransaction) begins the transaction of a load without staging, in which its
     /// one stream loads and which [`publish`](OpenRun::publish) commits. Returns the targets, by their indices, in the order in
     /// which they must be loaded; `None` if any order will do.

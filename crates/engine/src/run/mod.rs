@@ -1,7 +1,7 @@
 //! A run from its start to its end, the same for every destination:
 //!
 //! ```text
-//! prepare: plan ──> lock and ledger ──> forget lost rejects ──> begin ──> ready
+//! prepare: plan ──> lock and ledger ──> forget lost rejects ──> begin
 //!    │  └─ nothing is left to do ──> report
 //!    ▼
 //! load: the units that are left, here or by processes that join

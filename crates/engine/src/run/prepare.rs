@@ -5,7 +5,7 @@ use tokio::runtime::Runtime;
 
 use super::gathering::{Gathering, finished};
 use super::plan::{PlanFacts, RunPlan};
-use super::prepared::begin;
+use super::prepared::{DriverRun, begin};
 use super::steps::{AlreadyLoaded, LoadSteps, Preparation};
 use super::{ending, lost_rejects, report};
 use crate::error::Error;
@@ -42,19 +42,16 @@ pub fn prepare<S: LoadSteps>(
     }
     begin(&mut *run, package, options)?;
     let streams = run.plan.streams;
-    ready(steps, runtime, &mut *run, streams, gathering)?;
+    ready(&*run, streams, gathering)?;
     Ok(Prepared::Run(run))
 }
 
-/// Prepares the destination and this process for as many streams.
-pub fn ready<S: LoadSteps>(
-    steps: &S,
-    runtime: &Runtime,
-    run: &mut S::Run,
+/// The plan is made, and the run is in the ledger. Refuses as many streams if this process may not have their memory.
+pub fn ready<R: DriverRun>(
+    run: &R,
     streams: usize,
     gathering: &mut Gathering,
 ) -> Result<(), Error> {
-    steps.ready(runtime, run)?;
     let facts: &PlanFacts = &run.plan;
     gathering.planned(&facts.notes);
     require_address_space(streams, facts.memory.total())

@@ -22,11 +22,6 @@ pub trait LoadSteps: Sized + Sync {
     /// Plans and enters the run into the ledger, unless nothing is left to do.
     fn prepare(&self, runtime: &Runtime) -> Result<Preparation<Self::Run>, Error>;
 
-    /// Prepares the destination for the streams, after the start of the run is reported.
-    fn ready(&self, _: &Runtime, _: &mut Self::Run) -> Result<(), Error> {
-        Ok(())
-    }
-
     /// True if the target of a flow is analyzed after the publish.
     fn analyzes(&self, context: &RunContext<'_, Self::Run>, flow: usize) -> bool;
 

@@ -73,7 +73,7 @@ pub fn load_share<S: LoadSteps>(
     work.retain(|item| !is_kept(&run, item.unit_place()));
     begin_share(&mut run, &work, options)?;
     let streams = run.plan.streams.min(work.len());
-    ready(steps, &runtime, &mut run, streams, &mut gathering)?;
+    ready(&run, streams, &mut gathering)?;
     if !work.is_empty() {
         let gauges = stream_threads::gauges(streams);
         let context = RunContext::new(&run, &runtime, options);

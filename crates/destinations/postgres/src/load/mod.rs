@@ -87,17 +87,6 @@ struct PostgresSteps<'a> {
     options: &'a RunOptions<'a>,
 }
 
-impl PostgresSteps<'_> {
-    /// Waits for a server until the run is asked to stop.
-    fn unless_stopped<T>(
-        &self,
-        runtime: &Runtime,
-        work: impl Future<Output = Result<T, Error>>,
-    ) -> Result<T, Error> {
-        runtime.block_on(self.options.unless_stopped(work))
-    }
-}
-
 impl LoadSteps for PostgresSteps<'_> {
     type Run = PostgresRun;
 
@@ -106,11 +95,7 @@ impl LoadSteps for PostgresSteps<'_> {
 
     fn prepare(&self, runtime: &Runtime) -> Result<Preparation<PostgresRun>, Error> {
         let preparing = prepare::prepare(self.package, self.address, self.options);
-        self.unless_stopped(runtime, preparing)
-    }
-
-    fn ready(&self, runtime: &Runtime, run: &mut PostgresRun) -> Result<(), Error> {
-        self.unless_stopped(runtime, prepare::ready(run))
+        runtime.block_on(self.options.unless_stopped(preparing))
     }
 
     /// Unless the package says that it does not. A target whose rows came with their statistics is not analyzed again.

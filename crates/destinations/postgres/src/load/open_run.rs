@@ -20,7 +20,7 @@ use super::sampler::ServerSampler;
 use super::stream::SessionStream;
 use super::switching::FailedEnd;
 use super::was_switched::{SETTLE_TIMEOUT, was_switched};
-use super::{analyze, committed, one_transaction, reload, switching};
+use super::{analyze, committed, one_transaction, reload, shared_unit, switching};
 use crate::load_error::LoadError;
 
 /// Sums of a unit's columns are compared when it is committed, and not those of a target
@@ -49,6 +49,7 @@ impl OpenRun for PostgresRun {
     }
 
     fn begin_streams(&self) -> Result<Option<Vec<usize>>> {
+        self.answer(shared_unit::create_missing(self))?;
         match self.plan.is_one_transaction() {
             true => Ok(Some(self.answer(one_transaction::begin(self))?)),
             false => Ok(None),

@@ -12,7 +12,6 @@ use inrush_rows::plural::counted;
 
 use super::entry::Entry;
 use super::prepared::PostgresRun;
-use super::shared_unit;
 use crate::ledger::{Ledger, LedgerError};
 use crate::plan::begin_steps::{self, PrepareStep};
 use crate::plan::routing::KeyScans;
@@ -58,7 +57,8 @@ pub async fn prepare(
             return nothing_to_do(entry.control, entry.plan).await;
         }
     }
-    let run = entry.finish(address)?;
+    let mut run = entry.finish(address)?;
+    note_dropped(&mut run.plan);
     keep_pipes(&run)?;
     Ok(Preparation::Run(Box::new(run)))
 }
@@ -100,20 +100,19 @@ fn is_loaded(plan: &Plan) -> bool {
     matches!(plan.earlier, Earlier::Loaded(_))
 }
 
-/// Prepares the server for the streams: creates the tables of shared units.
-pub async fn ready(run: &mut PostgresRun) -> Result<(), Error> {
-    if let Earlier::Stopped { dropped, .. } = &run.plan.earlier
+/// Notes the units of a stopped attempt that are loaded again.
+fn note_dropped(plan: &mut Plan) {
+    if let Earlier::Stopped { dropped, .. } = &plan.earlier
         && *dropped > 0
     {
-        let readings = run.plan.flows.iter().map(|flow| &flow.reading);
+        let readings = plan.flows.iter().map(|flow| &flow.reading);
         let note = format!(
             "loaded again: {} of the stopped attempt, because one of these has changed since: its files, {}",
             counted(*dropped as u64, "unit"),
             possible_changes(readings)
         );
-        run.plan.notes.push(note);
+        plan.notes.push(note);
     }
-    Ok(shared_unit::create_missing(run).await?)
 }
 
 /// Keeps the data of pipes, so that rows which a server refuses can be reported and all others loaded once more.
