@@ -13,7 +13,7 @@ pub enum CommittedRecord {
     Unit(UnitRecord),
     /// The record of a split, from a ledger that has one for each split
     /// ([`UnitStream::keeps_splits`](crate::UnitStream::keeps_splits)).
-    Split(SplitRecord),
+    Split(Box<SplitRecord>),
 }
 
 /// The destination's own count of the rows that a run has written.

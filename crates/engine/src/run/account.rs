@@ -36,7 +36,7 @@ fn read<R: DriverRun>(context: &RunContext<'_, R>) -> Result<CommittedUnits, Err
                 let record = LedgerRecord::from(unit);
                 (index.place_of(&record), record.splits)
             }
-            CommittedRecord::Split(split) => (index.find(&split.unit_key), vec![split]),
+            CommittedRecord::Split(split) => (index.find(&split.unit_key), vec![*split]),
         };
         // The destination's count of rows reveals the rows of a unit that the plan does not have.
         let Some(place) = place else {

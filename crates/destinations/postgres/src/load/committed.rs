@@ -16,7 +16,7 @@ const LEDGER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Passes the splits of the run to `see`.
 pub fn splits(run: &PostgresRun, see: &mut dyn FnMut(CommittedRecord)) -> Result<()> {
-    let see = |split| see(CommittedRecord::Split(split));
+    let see = |split| see(CommittedRecord::Split(Box::new(split)));
     let (control, run_id) = (&run.control, run.fence.run_id);
     Ok(run.answer(run.ledger.each_split(control, run_id, None, see))?)
 }
