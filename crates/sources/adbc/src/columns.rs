@@ -17,13 +17,13 @@ pub struct Column {
     pub name: String,
     /// The type of its values.
     pub data_type: DataType,
-    /// Its values are 16 bytes that are marked as a UUID.
+    /// True if its values are 16 bytes that are marked as a UUID.
     pub is_uuid: bool,
     /// Its type in SQL, for a new target, if the type of its values is not enough to tell, as for `json` and `uuid`.
     pub sql_type: Option<String>,
     /// Its type as the database declares it; `None` if that is not known.
     pub declared: Option<String>,
-    /// It has no NULL.
+    /// True if it has no NULL.
     pub not_null: bool,
 }
 

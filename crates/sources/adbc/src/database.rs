@@ -1,5 +1,5 @@
-//! Opens a database for reading, and never creates one. A file of DuckDB that the destination has open is read by further
-//! connections to the same instance.
+//! Opens a database for reading, and never creates one. A file of DuckDB that the destination has open is read through
+//! further connections to the same instance.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -49,18 +49,18 @@ pub struct Database {
     pub described: String,
     /// Texts that name it, without secrets.
     pub identity: Vec<String>,
-    /// Its driver may be asked for the partitions of an answer.
+    /// True if its driver may be asked for the partitions of a result.
     pub has_partitions: bool,
-    /// A transaction of the isolation level REPEATABLE READ reads one snapshot, and keeps no writer waiting.
+    /// True if a transaction of the isolation level REPEATABLE READ reads one snapshot and makes no writer wait.
     pub has_snapshots: bool,
-    /// Its file, if it is one.
+    /// Its file, if the database is a file.
     file: Option<PathBuf>,
     secrets: Secrets,
     opened: Opened,
 }
 
 enum Opened {
-    /// By a driver.
+    /// Opened by a driver.
     Driver(ManagedDatabase),
     /// A file of DuckDB that the destination has open.
     DuckDb(Arc<Instance>),
@@ -88,8 +88,9 @@ impl Databases {
     }
 }
 
-/// Drivers that are known to cut answers into partitions. Others are not asked: that for PostgreSQL (1.13) refuses without an
-/// error message, and `adbc_ffi` (0.25) then asks it for details that it does not have, which ends the process.
+/// Drivers that are known to cut answers into partitions. Other drivers are not asked. The driver of PostgreSQL (1.13)
+/// refuses without an error message; `adbc_ffi` (0.25) then asks that driver for details of the error, which do not
+/// exist, and the process ends.
 const PARTITIONING_DRIVERS: [&str; 1] = ["flightsql"];
 
 /// How a database is opened.
@@ -185,8 +186,8 @@ impl Database {
         })
     }
 
-    /// The condition, as in WHERE, of the rows of a range of an incremental load; `None` if nothing is known about the times of the
-    /// database.
+    /// The condition, as in WHERE, for the rows in a range of an incremental load; `None` if nothing is known about the
+    /// times of the database.
     pub fn times_in_range(&self, column: &str, from: Option<&str>, below: &str) -> Option<String> {
         crate::since::times_in_range(self.vendor, column, from, below)
     }
@@ -222,7 +223,7 @@ impl Database {
         self.vendor == Vendor::DuckDb && matches!(self.opened, Opened::Driver(_))
     }
 
-    /// A text that differs after the database was written to. It is taken before the rows are looked at.
+    /// A text that differs after the database was written to. It must be taken before the rows are read.
     pub fn mark(&self) -> String {
         let Some(file) = &self.file else {
             return never_the_same();
@@ -427,7 +428,7 @@ fn read_only_uri(uri: &str) -> (PathBuf, String) {
     )
 }
 
-/// A text without its percent encoding.
+/// Decodes a text in percent encoding.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

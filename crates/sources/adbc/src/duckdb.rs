@@ -36,7 +36,7 @@ pub struct DuckDbTable {
     columns: Vec<Column>,
     /// Its columns in a select list.
     list: String,
-    /// What follows FROM, with the numbers of the rows if there are any.
+    /// The text after FROM. It includes the row numbers, if there are any.
     from: String,
     row_ids: Option<RowIds>,
     keys: Option<FoundKeys>,
@@ -44,7 +44,7 @@ pub struct DuckDbTable {
 }
 
 impl DuckDbTable {
-    /// Looks at a table, a view or a query. `range` is the condition of an incremental load.
+    /// Opens a table, a view or a query. `range` is the condition of an incremental load.
     pub fn open(
         session: &mut Session,
         name: &str,
@@ -194,7 +194,8 @@ fn not_null(
     Ok(told.into_iter().filter_map(of_row).collect())
 }
 
-/// The numbers of a table's rows. Views and tables of other formats have none, and a column may have taken their name.
+/// The numbers of a table's rows. Views and tables of other formats have none, and a column of the same name hides
+/// them.
 fn row_ids(
     session: &mut Session,
     rows: &Rows,
@@ -265,7 +266,7 @@ fn is_known(kind: &str) -> bool {
     is_known && !kind.ends_with(']')
 }
 
-/// The type for a new target, where Arrow's says less.
+/// The type for a new target, if Arrow's type says less about the values.
 fn sql_type(kind: &str) -> Option<String> {
     match kind {
         "JSON" => Some("json".to_owned()),
@@ -299,7 +300,7 @@ impl Table for DuckDbTable {
         self.changes_unseen.as_deref()
     }
 
-    /// The estimate of the planner: the figure of the outermost operator that has one.
+    /// The estimate of the planner: that of the outermost operator that has an estimate.
     fn estimated_rows(&self, session: &mut Session) -> Option<u64> {
         let parts = explained(session, &self.from).ok()?;
         let mut of_operators = parts.iter().rev();

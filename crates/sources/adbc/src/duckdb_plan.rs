@@ -1,4 +1,4 @@
-//! DuckDB's plan of a query says whether its rows are the same when they are asked for again.
+//! Finds out from DuckDB's plan of a query whether the query returns the same rows when it is run again.
 
 use std::path::Path;
 
@@ -23,8 +23,8 @@ const TIMES: [&str; 5] = [
     "localtimestamp",
 ];
 
-/// Why the rows can change although the database's file is the same, in words: they are read from other files, or they depend on
-/// the time. `None` if they cannot.
+/// The reason, in words, why the rows can change although the database's file does not: they are read from other files,
+/// or they depend on the time. `None` if they cannot change.
 pub fn why_changes_unseen(
     session: &mut Session,
     from: &str,
@@ -81,9 +81,9 @@ pub fn why_changes_unseen(
         .map(|name| format!("{name}() may return another value in each run")))
 }
 
-/// Refuses rows that may be others when they are asked for again: those of a LIMIT or a sample, and values of functions such as
-/// random(). DuckDB's plan has the operators and the conditions, but only the names of computed columns; so the functions of the
-/// query and of the views that it names are looked at, too. `setting` is the one that needs the same rows.
+/// Refuses a query whose rows may differ when it is run again: with a LIMIT, a sample, or functions such as random().
+/// DuckDB's plan has the operators and the conditions, but only the names of computed columns. So the functions of the
+/// query and of the views that it names are checked, too. `setting` is the setting that needs the same rows each time.
 pub fn refuse_chosen_rows(
     session: &mut Session,
     input: &Path,

@@ -8,10 +8,10 @@ use inrush_rows::cancel::Stop;
 use inrush_source::SourceError;
 pub use inrush_source::{input_error, unsuitable};
 
-/// Makes the error of a step from the driver's: the arguments are what was done and the driver's error.
+/// Turns the driver's error into the source's error. The arguments are the step that failed and the driver's error.
 pub type Refused<'a> = &'a dyn Fn(&str, &AdbcError) -> SourceError;
 
-/// The error of a driver that is not found, or of a file that is not opened.
+/// The error if a driver is not found or a file cannot be opened.
 pub fn of_client(input: &Path, error: &ClientError) -> SourceError {
     let fix = error
         .hint()
@@ -19,7 +19,7 @@ pub fn of_client(input: &Path, error: &ClientError) -> SourceError {
     input_error(input, error.to_string(), fix)
 }
 
-/// What a driver could not do for an input. `message` has no secrets.
+/// The error if a driver could not do something for an input. `message` has no secrets.
 pub fn of_driver(
     input: &Path,
     doing: &str,
@@ -41,8 +41,9 @@ pub fn of_driver(
     }
 }
 
-/// The message of a driver without the statement that it repeats, which the user has not written: as a whole at its end (`query:` of
-/// SQLite, `Query was:` of PostgreSQL), or the line of an error with a caret below it (`LINE 1:` of PostgreSQL and DuckDB).
+/// The message of a driver without the statement that it quotes, because the user has not written this statement. Some
+/// drivers quote the whole statement at the end (`query:` of SQLite, `Query was:` of PostgreSQL), others the line of
+/// the error with a caret below it (`LINE 1:` of PostgreSQL and DuckDB).
 fn without_statement(message: &str) -> String {
     let is_statement = |line: &&str| line.starts_with("query:") || line.starts_with("Query was:");
     let mut told: Vec<&str> = Vec::new();
@@ -63,8 +64,8 @@ fn without_statement(message: &str) -> String {
     told.join(" ")
 }
 
-/// The fix for a driver's message, and true if the user's text has to be changed: a statement that writes, a syntax error, an
-/// unknown column. Drivers return no codes for these.
+/// The fix for a driver's message, and true if the user must change their SQL: a statement that writes, a syntax error,
+/// an unknown column. Drivers return no codes for these errors.
 fn fix_of(message: &str) -> (&'static str, bool) {
     let lower = message.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
@@ -110,7 +111,7 @@ fn fix_of(message: &str) -> (&'static str, bool) {
     }
 }
 
-/// The same for an error of ADBC.
+/// Like `of_driver`, for an error of ADBC.
 pub fn of_adbc(input: &Path, doing: &str, error: &AdbcError, stop: &Stop) -> SourceError {
     of_driver(input, doing, error.status, &error.message, stop)
 }

@@ -28,7 +28,7 @@ pub enum Dialect<'a> {
     Other(&'a DataType),
 }
 
-/// A key that is asked for.
+/// The key for which ranges are wanted.
 pub struct KeyAsked<'a> {
     /// The name of the input, for messages.
     pub input: &'a Path,
@@ -38,7 +38,7 @@ pub struct KeyAsked<'a> {
     pub key: &'a str,
     /// What follows FROM.
     pub from: &'a str,
-    /// Rows whose key is NULL are wanted.
+    /// True if rows whose key is NULL are read too.
     pub takes_nulls: bool,
     /// How borders are written.
     pub dialect: Dialect<'a>,
@@ -95,7 +95,7 @@ pub fn find(
     })
 }
 
-/// The query for the borders, and in words what they are taken from.
+/// The query for the borders, and their origin in words.
 fn borders(asked: &KeyAsked<'_>, keys: u64) -> (String, &'static str) {
     let KeyAsked { key, from, .. } = *asked;
     let every = match asked.dialect {

@@ -5,26 +5,27 @@
 //!
 //! - A file of DuckDB is opened for reading only. DuckDB's lock on it keeps every other program from writing to it until the
 //!   source is closed, so all streams read the same rows.
-//! - A file of SQLite is opened for reading only, by one connection, in one transaction that is open as long as the source. It
-//!   shows the file at one moment, whatever is written meanwhile. If the file has no write-ahead log, this transaction keeps
-//!   every writer from its COMMIT, so further connections show the same moment, and the ranges of a key are read by several.
-//! - Other databases are read by one connection in one read-only transaction. That of PostgreSQL shows one moment; of others nothing
-//!   is known, and the plan says that Inrush cannot tell whether it does. Several connections read ranges of a key only if
-//!   `max_connections` is set.
+//! - A file of SQLite is opened for reading only, by one connection, in one transaction that is open as long as the
+//!   source. It shows the file at one moment, whatever is written meanwhile. If the file has no write-ahead log, no
+//!   writer can COMMIT during this transaction. Further connections then show the same moment, and several connections
+//!   read the ranges of a key.
+//! - Other databases are read by one connection in one read-only transaction. PostgreSQL's transaction shows one
+//!   moment. For other databases, the plan says that Inrush cannot tell whether the transaction shows one moment.
+//!   Several connections read ranges of a key only if `max_connections` is set.
 //!
 //! No file is ever created.
 //!
 //! # Inputs and splits
 //!
-//! A table or a query is one input. With `split_by` it is cut into ranges of a key ([`keys`]), which is then the place of a row.
-//! A table of DuckDB is cut into ranges of its `rowid`, which is its place, too. Everything else has one split, and its rows are
-//! numbered in the order in which the database sends them.
+//! A table or a query is one input. With `split_by` it is cut into ranges of a key ([`keys`]), and the place of a row
+//! is its key. A table of DuckDB is cut into ranges of its `rowid`, and the place of a row is its `rowid`. Everything
+//! else has one split, and its rows are numbered in the order in which the database sends them.
 //!
 //! # Rows
 //!
-//! The driver's Arrow batches are passed on as they are ([`reader`]). Types without a counterpart are refused by name, unless the
-//! settings ask for their text: `tags::text`. SQLite has no types of columns, only of values: the values of a column must be of
-//! the type that its declaration means, and other rows become rejects ([`sqlite`]).
+//! The driver's Arrow batches are passed on as they are ([`reader`]). Types without a counterpart are refused by name,
+//! unless the settings ask for their text: `tags::text`. SQLite has no types of columns, only of values: the values of
+//! a column must have the type that its declaration means. A row with another value becomes a reject ([`sqlite`]).
 //!
 //! # Changes since an earlier run
 //!

@@ -1,5 +1,5 @@
-//! Tables and queries of any database with an ADBC driver: only the SQL standard is used, and Arrow's types are taken as they are.
-//! Without a key to cut it by, the result is read in the partitions that the driver offers (`ExecutePartitions` of ADBC).
+//! Tables and queries of any database with an ADBC driver: only the SQL standard is used, and Arrow's types are kept. A
+//! result that is not cut by a key is read in the partitions that the driver offers (`ExecutePartitions` of ADBC).
 
 use std::ops::Range;
 use std::path::Path;
@@ -28,7 +28,7 @@ pub struct OtherTable {
 }
 
 impl OtherTable {
-    /// Looks at a table, a view or a query. With `has_partitions` the driver may cut its result.
+    /// Opens a table, a view or a query. With `has_partitions` the driver may cut its result.
     pub fn open(
         session: &mut Session,
         name: &str,
@@ -53,7 +53,7 @@ impl OtherTable {
         let of_list = |list: &str| format!("SELECT {list} FROM {from} AS {ROWS} WHERE 1 = 0");
         let all = describe(&of_list(&format!("{ROWS}.*")))?;
         if let Some(filter) = &settings.filter {
-            // Of no rows, for a driver that runs what it describes.
+            // A query without rows, because some drivers run a statement to describe it.
             let none = format!("(SELECT f.* FROM {whole} AS f WHERE 1 = 0)");
             describe(&format!(
                 "SELECT f.* FROM {none} AS f WHERE {}",
@@ -87,7 +87,8 @@ impl OtherTable {
         let from = format!("{from} AS {ROWS}");
         let Some(column) = &settings.split_by else {
             let statement = format!("SELECT {list} FROM {from}");
-            // The next command may get other partitions, and a stable table is not compared.
+            // The next run may get other partitions, and the rows of a stable table are not compared, so it would not
+            // notice.
             let partitions = match has_partitions && !settings.is_stable {
                 true => partitions(session, &statement, name, refused)?,
                 false => None,
@@ -201,7 +202,7 @@ impl Table for OtherTable {
         self.partitions.as_ref()
     }
 
-    /// The driver may know it for the partitions of a result.
+    /// The driver may know the number of rows in the partitions of a result.
     fn estimated_rows(&self, _session: &mut Session) -> Option<u64> {
         self.partitions.as_ref()?.rows
     }

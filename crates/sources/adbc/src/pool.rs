@@ -16,7 +16,7 @@ use crate::session::Session;
 pub struct Opening {
     /// The transaction that it begins; it lasts as long as the connection.
     pub begins: Begins,
-    /// Statements that it runs then.
+    /// Statements that it runs after that.
     pub statements: Vec<String>,
 }
 
@@ -26,9 +26,9 @@ pub enum Begins {
     /// None: the database is open for reading only.
     #[default]
     Nothing,
-    /// One of a database that is open for reading only.
+    /// A transaction in a database that is open for reading only.
     Transaction,
-    /// One that reads only, as far as the driver knows such transactions.
+    /// A read-only transaction, if the driver supports it.
     ReadOnly,
 }
 
@@ -53,7 +53,8 @@ pub struct Lease {
 }
 
 impl Pool {
-    /// A pool of at most `sessions_max` connections; `first` is open already, and further ones are opened likewise.
+    /// A pool of at most `sessions_max` connections; `first` is open already, and further connections are opened by
+    /// `opening`.
     pub fn new(first: Session, opening: Opening, sessions_max: usize) -> Pool {
         Pool {
             opening,
@@ -87,7 +88,7 @@ impl Pool {
         match self.opening.begins {
             Begins::Nothing => {}
             Begins::Transaction => session.begin()?,
-            // The plan has said what the database does not promise.
+            // The plan already has a note about what the database does not promise.
             Begins::ReadOnly => drop(session.begin_to_read(database.has_snapshots)),
         }
         for statement in &self.opening.statements {

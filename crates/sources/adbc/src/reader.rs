@@ -21,7 +21,7 @@ use crate::source::Reading;
 use crate::stopping::Watched;
 use crate::table::Block;
 
-/// The fewest rows of a chunk, unless the rest has fewer: the number that is converted at a time.
+/// The least number of rows in a chunk, unless fewer are left: as many as are converted at a time.
 pub const CHUNK_ROWS: usize = 1_024;
 
 /// Rows that are found by their number in the table.
@@ -157,7 +157,7 @@ impl<'a> RangeReader<'a> {
         Ok(reader)
     }
 
-    /// Takes the rows of an answer next.
+    /// Continues with the rows of `answer`.
     fn begin(&mut self, answer: Answer) {
         self.watched = Some(self.reading.stopping.watch(answer.cancel_handle()));
         self.answer = Some(answer);
@@ -379,8 +379,8 @@ impl Chunks for RangeReader<'_> {
         )))
     }
 
-    /// A driver may send all rows of a split as one batch, so the rate holds between chunks: the next batch is received once the
-    /// chunks of the last one have passed.
+    /// A driver may send all rows of a split as one batch, so the reader waits between chunks. The next batch is
+    /// received after all chunks of the current one were handed out.
     fn keep_pace(&mut self) {
         self.pace.keep(&self.reading.stop);
     }

@@ -40,9 +40,9 @@ pub struct RowStream {
 
 struct State {
     batches: Box<dyn RecordBatchReader + Send>,
-    /// A batch of which rows are left, and the number of those that were taken.
+    /// A batch with rows that were not taken yet, and the number of rows that were.
     current: Option<(RecordBatch, usize)>,
-    /// Rows that were taken of all batches.
+    /// The number of rows taken so far, from all batches.
     taken: u64,
     is_begun: bool,
     is_over: bool,
@@ -125,12 +125,12 @@ impl RowStream {
         })
     }
 
-    /// Its columns, with what a new target needs to know of them.
+    /// Its columns, with the facts that a new target needs.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// The rows as a source, whose reads end when the stop is asked.
+    /// The rows as a source. Its reads end when a stop is requested.
     pub fn source(&self, stop: &Stop) -> Box<dyn Source> {
         Box::new(StreamSource {
             rows: self.clone(),
@@ -374,7 +374,7 @@ impl Source for StreamSource {
     }
 }
 
-/// The way of the only thread through the stream.
+/// The stream as a single thread reads it.
 struct Stream<'a> {
     source: &'a StreamSource,
     chunk_bytes: usize,
@@ -391,7 +391,7 @@ impl SourceStream for Stream<'_> {
     }
 }
 
-/// The stream, of which each thread takes the next part.
+/// The stream as several threads read it: each takes the next part.
 struct Shared {
     source: StreamSource,
     chunk_bytes: usize,
@@ -421,7 +421,7 @@ struct SlicesReader {
     stop: Stop,
     batches: VecDeque<RecordBatch>,
     next_row: u64,
-    /// It ends with these batches.
+    /// True if the reader ends after these batches.
     is_part: bool,
     chunk_bytes: usize,
     hash: RowsHash,

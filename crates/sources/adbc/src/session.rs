@@ -23,7 +23,7 @@ pub enum Session {
 
 /// The rows of a statement, or of a partition of its result, as they come.
 pub struct Answer {
-    /// Dropped before their origin.
+    /// Dropped before `origin`.
     pub batches: Box<dyn RecordBatchReader + Send>,
     origin: Origin,
 }
@@ -36,7 +36,7 @@ enum Origin {
     DuckDb(Arc<Link>),
 }
 
-/// What the database has promised of a transaction.
+/// What the database has promised about a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadTransaction {
     /// A statement that writes is refused.
@@ -139,7 +139,7 @@ impl Session {
         };
         let mut statement = connection.new_statement()?;
         statement.set_sql_query(sql)?;
-        // An error of the query itself comes again when it is read as a whole.
+        // If the query itself is wrong, the error occurs again when the result is read as a whole.
         Ok(statement.execute_partitions().ok())
     }
 

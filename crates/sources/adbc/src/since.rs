@@ -5,16 +5,16 @@
 //! A row counts as loaded once the mark is above its value, so a row with a smaller value must not be committed later. The values
 //! must be times that are taken in the transaction that writes them. Then it is enough to know which transactions are open:
 //!
-//! - DuckDB: none. Its lock on the file keeps writers out while it is read, so every later transaction begins after all rows that
-//!   are seen. The bound is one microsecond after the greatest value. The clock of this machine is not used for it, because
-//!   another machine may have written the file.
-//! - SQLite: at most one, which began to write after the last commit. It may still write rows of the greatest value that is
-//!   seen, because `CURRENT_TIMESTAMP` has only seconds. So the bound is the greatest value, and its rows are loaded once there
-//!   are later ones.
+//! - DuckDB: none. Its lock keeps writers out while the file is read, so every later transaction begins after all rows
+//!   that this run reads were committed. The bound is one microsecond after the greatest value. The clock of this
+//!   machine is not used for it, because another machine may have written the file.
+//! - SQLite: at most one, which began to write after the last commit. It may still write rows with the greatest value
+//!   that this run sees, because `CURRENT_TIMESTAMP` has only seconds. So the bound is the greatest value, and rows
+//!   with this value are loaded by a run that finds later values.
 //! - Nothing is known about others: `since_standard` asks their clocks, and `lag` is needed.
 //!
-//! Values after the present are left to a later run. A wrong one, such as the year 2999, would otherwise move the mark there,
-//! and no row would be found again.
+//! Rows with values in the future are left to a later run. Otherwise a wrong value, such as the year 2999, would move
+//! the mark there, and later runs would find no rows.
 
 use std::path::Path;
 
@@ -31,9 +31,9 @@ use crate::database::Vendor;
 use crate::error::Refused;
 use crate::session::Session;
 
-/// Marks of DuckDB, in the words of its `strftime`.
+/// The format of marks for DuckDB's `strftime`.
 const DUCKDB_FORM: &str = "'%Y-%m-%dT%H:%M:%S.%fZ'";
-/// Marks of SQLite, in the words of its `strftime`.
+/// The format of marks for SQLite's `strftime`.
 const SQLITE_FORM: &str = "'%Y-%m-%dT%H:%M:%fZ'";
 /// The years 1 to 9999 in microseconds from 1970 on: texts of other years do not sort by time.
 const DUCKDB_YEARS: &str = "-62135596800000000 AND 253402300799999999";
@@ -56,16 +56,16 @@ pub struct Read<'a> {
 struct Words {
     /// A number or a text that sorts by time, made of a column; NULL if its value is not a time of the years 1 to 9999.
     time: fn(column: &str) -> String,
-    /// The present as such a number or text.
+    /// The current time as such a number or text.
     now: &'static str,
-    /// The present less a length of time that a user has written, as such a number or text; NULL if the length is
+    /// The current time minus a length of time that a user has written, as such a number or text; NULL if the length is
     /// invalid or negative.
     before_now: fn(lag: &str) -> String,
     /// A mark, made of such a number or text.
     mark: fn(time: &str) -> String,
     /// A column that is compared with a mark.
     compared: fn(column: &str, operator: &str, mark: &str) -> String,
-    /// The same number or text of a value that a user has written; without a zone it is a time of UTC.
+    /// Such a number or text, made of a value that a user has written. A value without a zone is in UTC.
     written: fn(text: &str) -> String,
 }
 
@@ -118,7 +118,7 @@ fn sqlite_time(value: &str) -> String {
     )
 }
 
-/// The moment of an answer, and what it says about all rows.
+/// The answer to a query about all rows, with the time at which the database gave it.
 struct Seen {
     nulls: u64,
     not_times: u64,
@@ -153,7 +153,7 @@ pub fn find_range(
     refuse_values(since, read, &seen)?;
     let bound = match (&seen.bound, &start) {
         (Some(bound), _) => bound.clone(),
-        // Without rows the next run begins where this one does.
+        // If there are no rows, the next run begins at the same value as this run.
         (None, Some(start)) => start.clone(),
         (None, None) => "0001-01-01T00:00:00.000Z".to_owned(),
     };
@@ -212,7 +212,7 @@ pub fn times_in_range(
     }
 }
 
-/// One look at all rows, so that its figures belong together.
+/// Queries all rows once, so that all figures are of the same moment.
 fn look(
     session: &mut Session,
     since: &Since,
@@ -269,7 +269,7 @@ fn look(
     })
 }
 
-/// True if the database's way to commit says up to which value all rows are committed.
+/// True if the way in which the database commits shows up to which value all rows are committed.
 fn may_ask_for_the_bound(read: &Read<'_>) -> bool {
     match read.vendor {
         Vendor::DuckDb => read.keeps_writers_out,
@@ -377,8 +377,8 @@ fn start(
     }
 }
 
-/// Refuses columns whose values do not say when their rows are committed. A column of SQLite has no type, so its values are
-/// looked at.
+/// Refuses columns whose values do not say when their rows are committed. A column of SQLite has no type, so its values
+/// are checked instead.
 fn refuse_type(
     session: &mut Session,
     since: &Since,

@@ -7,7 +7,7 @@
 //!
 //! # How a moment is written
 //!
-//! Databases write moments in different ways, and the same literal can mean UTC in one and a local time in another. So
+//! Databases write times in different ways, and the same literal can mean UTC in one and a local time in another. So
 //! several forms of a literal are tried: a form is used if the driver returns exactly the same moment for it, as a time
 //! with a zone. Then the condition is tried on the rows: the values that it selects, and those that it leaves out, must
 //! be on the right side of the bounds as the driver returns them. If they are not, the database is refused; nothing is

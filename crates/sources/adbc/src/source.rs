@@ -28,7 +28,7 @@ use crate::stopping::Stopping;
 use crate::table::{Partitions, Table};
 use crate::{Rows, Settings};
 
-/// Connections where the settings do not limit them: as many as there may be streams.
+/// The most connections if the settings set no limit: as many as there may be streams.
 const CONNECTIONS_MAX: usize = 1_024;
 
 /// A first look at a file of SQLite.
@@ -62,7 +62,7 @@ pub struct Reading {
 }
 
 impl AdbcSource {
-    /// Opens a table or a query of a database. Reads end when the stop is asked.
+    /// Opens a table or a query of a database. Reads end when a stop is requested.
     pub fn open(
         database: &Arc<Database>,
         settings: &Settings,
@@ -78,14 +78,15 @@ impl AdbcSource {
             ..settings.clone()
         };
         let refused = |doing: &str, error: &_| database.refused(input, doing, error, stop);
-        // Taken before anything is read: whatever is written later makes another state.
+        // The mark is taken before anything is read, so that any later write changes it.
         let mark = database.mark();
         let mut session = database
             .connect()
             .map_err(|error| refused("connecting", &error))?;
         let mut notes = Vec::new();
         let mut opening = Opening::default();
-        // The connection is the moment.
+        // Unless the database allows more below, only one connection reads, because only its transaction shows the
+        // moment.
         let mut sessions_max = 1;
         let asked = Asked {
             database,
@@ -143,7 +144,7 @@ impl AdbcSource {
                 Box::new(open(&mut session, &settings, condition_of(&since))?)
             }
             Vendor::Other => {
-                // Its time is asked for before the transaction can show any row.
+                // The database is asked for its time before the transaction can show any row.
                 let clock = match &settings.since {
                     Some(_) => Some(since_standard::Clock::ask(database, input, &refused)?),
                     None => None,
@@ -156,7 +157,8 @@ impl AdbcSource {
                 notes.extend(moment_note(transaction, &name, database, sessions_max));
                 let mut own = settings.clone();
                 if let (Some(asked), Some(clock)) = (&settings.since, &clock) {
-                    // As a whole first, so that its own faults are reported as always.
+                    // The table is first opened without its range and `split_by`, so that its own faults are reported
+                    // as usual.
                     own.split_by = None;
                     let table = OtherTable::open(&mut session, &name, &own, false, &refused)?;
                     let from = table.all_rows().to_owned();
@@ -179,7 +181,7 @@ impl AdbcSource {
                 let table =
                     OtherTable::open(&mut session, &name, &own, database.has_partitions, &refused)?;
                 if table.partitions().is_some() {
-                    // They are parts of one result.
+                    // Partitions are parts of one result, so several connections can read them.
                     sessions_max = settings.connections_max.unwrap_or(CONNECTIONS_MAX);
                     // A connection that reads a partition runs no query.
                     opening = Opening::default();
@@ -214,13 +216,13 @@ impl AdbcSource {
         }
         if let Some(FoundKeys { ranges, rows }) = table.keys() {
             let bytes = rows.saturating_mul(row_bytes(table.columns()));
-            // A range has a byte or more.
+            // Each range has at least one byte.
             size_bytes = bytes.max(ranges.count());
             notes.push(ranges.note(&name));
             identity.push(format!("split by {}", ranges.column));
             // With other borders, the same range of bytes has other rows.
             match &since {
-                // Its mark is the range alone, which the next run reads.
+                // The mark has only the range, because the next run reads the range from it.
                 Some(_) => identity.push(ranges.digest()),
                 None => mark = format!("{mark} {}", ranges.digest()),
             }
@@ -273,7 +275,7 @@ impl AdbcSource {
         })
     }
 
-    /// Its columns, with what a new target needs to know of them.
+    /// Its columns, with the facts that a new target needs.
     pub fn source_columns(&self) -> &[Column] {
         self.reading.table.columns()
     }
@@ -348,7 +350,8 @@ struct Asked<'a> {
 /// Opens a table with settings and the condition of a range.
 type OpenTable<'a, T> = &'a dyn Fn(&mut Session, &Settings, Option<&str>) -> Result<T, SourceError>;
 
-/// The range of an incremental load. The table is first looked at as a whole, so that its own faults are reported as always.
+/// The range of an incremental load. The table is first opened as a whole, so that its own faults are reported as
+/// usual.
 fn range_of<T: Table>(
     session: &mut Session,
     settings: &Settings,
@@ -418,7 +421,8 @@ impl Source for AdbcSource {
         }
     }
 
-    /// Ranges of the key, partitions of the driver, or ranges of row numbers; large ones of these end where a row group ends.
+    /// Ranges of the key, partitions of the driver, or ranges of row numbers; a large range of row numbers ends where a
+    /// row group ends.
     fn splits(&self, input: usize, wanted_bytes: u64) -> Result<Vec<SourceSplit>, SourceError> {
         if let Some(steps) = self.steps() {
             // Nobody knows how many rows a partition has.
@@ -461,12 +465,13 @@ impl Source for AdbcSource {
         })
     }
 
-    /// Nobody else writes to a file of DuckDB while it is open. Elsewhere each source has a transaction of its own.
+    /// No other program writes to a file of DuckDB while it is open. With other databases, each source has its own
+    /// transaction.
     fn has_one_moment(&self) -> bool {
         self.reading.database.vendor == Vendor::DuckDb
     }
 
-    /// Uses a connection of its own, because those that read may all be in use.
+    /// Uses a separate connection, because all connections of the pool may be in use.
     fn estimated_rows(&self, _input: usize) -> Result<Option<u64>, SourceError> {
         let session = self.reading.database.connect();
         Ok(session

@@ -1,8 +1,8 @@
 //! Tables, views and queries of SQLite.
 //!
-//! In SQLite a value has a type, and a column only has a declaration that values need not keep. The driver assumes that
-//! all rows have the types of the first rows. So each column is read as what its declaration means (its affinity), and
-//! a row with a value of another type becomes a reject:
+//! In SQLite a value has a type, and a column only has a declaration, which its values need not match. The driver
+//! assumes that all rows have the types of the first rows. So each column is read as what its declaration means (its
+//! affinity), and a row with a value of another type becomes a reject:
 //!
 //! | declaration | values | others |
 //! |---|---|---|
@@ -12,8 +12,8 @@
 //! | `REAL`, `FLOA`, `DOUB` | numbers, as floats | rejected |
 //! | any other, or none | integers, floats and text, by their exact text | bytes are rejected |
 //!
-//! For columns of the last row the statement has two columns: floats come as floats, because SQLite's own text of a float has
-//! only 15 digits. A first row of our own tells the driver the types.
+//! For each column of the last kind, the statement has two columns: floats are read as floats, because SQLite's own
+//! text of a float has only 15 digits. A first row made by the statement shows the types to the driver.
 
 use std::ops::Range;
 use std::path::Path;
@@ -53,7 +53,7 @@ pub struct SqliteTable {
     keys: Option<FoundKeys>,
     /// The table, if all of its rows are read.
     whole: Option<String>,
-    /// What follows FROM, without the name of the rows.
+    /// The text after FROM, without the alias of the rows.
     all_rows: String,
     /// Notes for the user about its columns.
     notes: Vec<String>,
@@ -84,7 +84,7 @@ impl Kind {
         }
     }
 
-    /// The types of values that a column of this kind takes, as `typeof` names them.
+    /// The types of values that a column of this kind accepts, as `typeof` names them.
     fn types(self) -> &'static str {
         match self {
             Kind::Integer => "'null', 'integer'",
@@ -134,8 +134,8 @@ impl Kind {
 }
 
 impl SqliteTable {
-    /// Looks at a table, a view or a query. The session has begun the transaction that shows one moment. `range` is the condition
-    /// of an incremental load.
+    /// Opens a table, a view or a query. The session has begun the transaction that shows one moment. `range` is the
+    /// condition of an incremental load.
     pub fn open(
         session: &mut Session,
         name: &str,
@@ -274,8 +274,8 @@ fn key_of(column: &str) -> String {
     format!("{ROWS}.{}", identifier(column))
 }
 
-/// Refuses rows that may be others when they are asked for again: those of a LIMIT, and values of random(). `setting` is the one
-/// that needs the same rows.
+/// Refuses a query whose rows may differ when it is run again: with a LIMIT or random(). `setting` is the setting that
+/// needs the same rows each time.
 fn refuse_chosen_rows(
     session: &mut Session,
     input: &Path,
@@ -292,7 +292,7 @@ fn refuse_chosen_rows(
             step.nth(1).unwrap_or_default(),
             step.nth(3).unwrap_or_default(),
         );
-        // It ends a loop after a number of rows.
+        // This instruction ends a loop after a number of rows.
         if code == "DecrJumpZero" {
             return Err(chosen_rows(input, "a LIMIT", setting));
         }
@@ -371,7 +371,7 @@ fn statement(columns: &[Column], kinds: &[Kind], from: &str, key: Option<&str>) 
     )
 }
 
-/// True if a declaration is the name of no type.
+/// True if a declaration does not name a known type.
 fn is_unknown(declared: &str) -> bool {
     let known = TypeName::parse(declared).and_then(|name| name.column_type());
     let is_numeric = declared.to_uppercase().starts_with("NUM");
@@ -381,9 +381,9 @@ fn is_unknown(declared: &str) -> bool {
         && sql_type(Kind::Mixed, declared).is_none()
 }
 
-/// The type for a new target, if the declaration names one and the values may be of it.
+/// The type for a new target, if the declaration names a type that the values may have.
 fn sql_type(kind: Kind, declared: &str) -> Option<String> {
-    // Names that the destination gives mean their type again.
+    // Names that Inrush's destination writes for a type are read as this type.
     let known = declared
         .to_uppercase()
         .replace("DECIMAL_TEXT", "DECIMAL")
@@ -391,9 +391,9 @@ fn sql_type(kind: Kind, declared: &str) -> Option<String> {
     let column_type = TypeName::parse(&known)?.column_type()?;
     let name = known.to_lowercase();
     match (kind, &column_type) {
-        // Limits of length are not kept by SQLite.
+        // SQLite does not enforce limits of length.
         (Kind::Text, ColumnType::Text { .. }) => None,
-        // Bytes are no value of these columns.
+        // Columns of these kinds have no bytes as values.
         (_, ColumnType::Binary) => None,
         // DATETIME and STRING are names that other databases do not know.
         (Kind::Text | Kind::Mixed, ColumnType::Timestamp { .. } | ColumnType::Text { .. }) => {

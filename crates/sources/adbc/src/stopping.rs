@@ -37,7 +37,7 @@ pub struct Watched {
 }
 
 impl Stopping {
-    /// Waits for a stop on a thread of its own.
+    /// Starts a thread that waits for a stop.
     pub fn new(stop: &Stop) -> std::io::Result<Stopping> {
         let shared = Arc::new(Shared {
             running: Mutex::default(),
@@ -66,7 +66,7 @@ impl Stopping {
         })
     }
 
-    /// Cancels this statement at a stop.
+    /// Cancels this statement when a stop is requested.
     pub fn watch(&self, statement: Box<dyn CancelHandle>) -> Watched {
         let mut next = locked(&self.shared.next);
         *next += 1;
@@ -82,7 +82,7 @@ impl Drop for Stopping {
     fn drop(&mut self) {
         self.shared.closed.notify_one();
         if let Some(thread) = self.thread.take() {
-            // It does nothing that could panic.
+            // The thread does nothing that could panic.
             let _ = thread.join();
         }
     }

@@ -15,7 +15,7 @@ pub trait Table: fmt::Debug + Send + Sync {
     /// The columns that are read.
     fn columns(&self) -> &[Column];
 
-    /// What follows FROM in a question about all of its rows.
+    /// The text after FROM in a query about all of its rows.
     fn all_rows(&self) -> &str;
 
     /// The numbers of its rows, if it is cut by them.
@@ -70,9 +70,9 @@ pub struct RowIds {
 /// The partitions of a result: a driver's own pieces of it, which any of its connections reads.
 #[derive(Debug)]
 pub struct Partitions {
-    /// What the driver calls each of them.
+    /// The driver's name for each of them.
     pub names: Vec<Vec<u8>>,
-    /// The rows of all, if the driver knows.
+    /// The number of rows in all of them, if the driver knows it.
     pub rows: Option<u64>,
 }
 

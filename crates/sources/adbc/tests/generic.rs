@@ -1,7 +1,7 @@
 //! Tables, queries and ranges of a key of a database of which only the ADBC driver is known, held to the contract of a source
 //! (`docs/specs/source.md`).
 //!
-//! PostgreSQL by its ADBC driver is such a database: nothing but the SQL standard and Arrow's types is used.
+//! PostgreSQL by its ADBC driver is such a database: only the SQL standard and Arrow's types are used.
 
 mod case;
 #[path = "../../../embedded/tests/common/mod.rs"]
@@ -159,7 +159,7 @@ impl Case for TableCase {
             ),
             Change::Rewritten => format!("UPDATE {table} SET note = 'note 6' WHERE id = 5"),
             Change::Grown => format!("INSERT INTO {table} (id) VALUES (-2)"),
-            // A source that is open holds a lock against it.
+            // An open source holds a lock that prevents this.
             Change::Removed => format!("SET lock_timeout = '50ms'; DROP TABLE {table}"),
         })
     }

@@ -36,8 +36,8 @@ pub(super) fn words(compression: Compression) -> (&'static str, &'static str) {
     }
 }
 
-/// The text of a stored file. Members of a gzip file, frames of a zstd file, and streams of a
-/// bzip2 or xz file follow each other as if they were one.
+/// The text of a stored file. All members of a gzip file, frames of a zstd file, and streams of a bzip2 or xz file are
+/// read as one text.
 pub(super) enum Decompressor {
     /// Not compressed.
     None(StoredFile),

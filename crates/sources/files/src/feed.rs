@@ -57,7 +57,7 @@ pub struct Feed {
     thread: Option<JoinHandle<()>>,
 }
 
-/// The progress of a feed.
+/// How far a feed has read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FeedState {
     Reading,
@@ -195,7 +195,8 @@ impl Feed {
             ))),
             (Some(Ok(Sent::End)), FeedState::Reading) => {
                 *state = FeedState::Ended;
-                // A feed lives longer than its file is read: a thousand feeds must not keep a thousand pools.
+                // A feed outlives the reading of its file, and a thousand feeds must not keep a thousand pools of
+                // buffers.
                 *self
                     .shared
                     .pool
@@ -482,7 +483,7 @@ impl FeedRange {
         };
         let start = Instant::now();
         // The cut left only whole records. Only at the file's end may the last record lack its terminator, and only
-        // there is COPY's end-of-data marker just the end.
+        // there does COPY's end-of-data marker mean the end.
         let end = match self.ends_file && self.chunks.is_empty() {
             true => TextEnd::File,
             false => TextEnd::MoreRecords,

@@ -2,8 +2,8 @@
 //!
 //! Each pattern's files come in natural order, and the patterns in the order in which they are given. A glob matches
 //! only files, never folders. Like a shell, it skips names that begin with a dot unless the glob has the dot. A file
-//! that two patterns match is loaded once; two names of one file (links) are refused. A zip archive stands for the
-//! files in it; a pattern that continues after its name chooses among them (`orders.zip/part*.csv`).
+//! that two patterns match is loaded once; two names of one file (links) are refused. A zip archive means the files in
+//! it; a pattern that continues after its name chooses among them (`orders.zip/part*.csv`).
 
 use std::collections::HashMap;
 use std::fs::{self, File, Metadata};
@@ -48,8 +48,8 @@ pub struct ResolveOptions<'a> {
     pub reader: &'a str,
 }
 
-/// Finds the files that `patterns` name, at least one; each pattern is a path or a glob. Relative ones start at `base`;
-/// `-` is standard input.
+/// Finds the files that `patterns` name; if there are none, this is an error. Each pattern is a path or a glob.
+/// Relative patterns start at `base`; `-` is standard input.
 pub fn resolve(patterns: &[String], base: &Path) -> Result<Vec<SourceFile>, SourceError> {
     resolve_as(patterns, base, &ResolveOptions::default())
 }
@@ -187,7 +187,7 @@ fn is_same_path(left: &Path, right: &Path) -> bool {
     parts(left) == parts(right)
 }
 
-/// The paths that a pattern names, at least one, in natural order.
+/// The paths that a pattern names, in natural order. If there are none, this is an error.
 fn paths_of(
     pattern: &str,
     base: &Path,
@@ -270,7 +270,8 @@ fn in_archives(pattern: &str, base: &Path) -> Result<Option<Vec<FoundPath>>, Sou
     Ok(None)
 }
 
-/// True if any of these paths and patterns leads to a pipe, which can be read only once. Relative ones start at `base`.
+/// True if any of these paths and patterns leads to a pipe, which can be read only once. Relative paths start at
+/// `base`.
 pub fn names_a_pipe<'a>(patterns: impl IntoIterator<Item = &'a str>, base: &Path) -> bool {
     patterns.into_iter().any(|pattern| {
         pattern == STANDARD_INPUT

@@ -148,8 +148,8 @@ impl Input {
 
     /// How many stored bytes belong to the first `text_bytes` of the text: the same share of the bytes used by the
     /// decompressor as `text_bytes` are of its text. A decompressor takes whole blocks and returns their text bit by
-    /// bit. So it is read until it takes the next block: only then has it returned all text of the bytes that it has
-    /// used.
+    /// bit. So this function reads until the decompressor takes the next block: only then has the decompressor returned
+    /// all text of the bytes that it has used.
     pub(super) fn stored_bytes_of(&mut self, text_bytes: u64) -> u64 {
         let mut even = (self.decompressor.used_bytes(), self.text_bytes);
         if !matches!(self.decompressor, Decompressor::None(_)) {

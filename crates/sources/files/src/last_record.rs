@@ -23,7 +23,8 @@ pub fn last_field(file: &SourceFile, dialect: &Dialect, end: u64, field: usize) 
     let mut stored = File::open(&file.path).ok()?;
     stored.seek(SeekFrom::Start(start)).ok()?;
     stored.take(end - start).read_to_end(&mut bytes).ok()?;
-    // The first line began before these bytes; if they are the whole file, it may be the header or a title.
+    // The first lines are skipped. If these bytes are the whole file, they are the skipped lines and the header;
+    // otherwise, the first line began before these bytes.
     let lines = match start {
         0 => dialect.skip_lines as usize + usize::from(dialect.header),
         _ => 1,

@@ -10,7 +10,7 @@ const NAMES_MAX: usize = 3;
 /// The most entries of a folder that are read, so that a large folder does not delay an error.
 const ENTRIES_MAX: usize = 10_000;
 
-/// Says what exists in place of `path`, of which some part does not exist or matches nothing.
+/// Describes what exists instead of `path`, if a part of it does not exist or matches nothing.
 pub(super) fn describe(path: &Path) -> String {
     if path.components().any(|part| part.as_os_str() == "~") {
         return "~ is replaced by the shell, not by Inrush: write the whole path, or leave it \

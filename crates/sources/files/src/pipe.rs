@@ -125,7 +125,7 @@ impl Pipes {
     }
 }
 
-/// A text that no other pipe, and no other run, has.
+/// A text that is unique to this pipe and this run.
 fn new_identity() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -143,9 +143,10 @@ pub struct Pipe {
     path: PathBuf,
     identity: String,
     state: Mutex<State>,
-    /// The run's bell, which ends waiting for the pipe.
+    /// The stop of the run. It ends waiting for the pipe.
     stop: Stop,
-    /// The reader's bell, which ends waiting when the reader's owner is gone. Each reader has its own.
+    /// The stop of the reader, requested when the reader's owner is gone. It ends waiting for the pipe. Each reader has
+    /// its own.
     abandoned: Mutex<Stop>,
 }
 
@@ -163,7 +164,7 @@ struct State {
 }
 
 impl Pipe {
-    /// A text that no other pipe, and no other run, has.
+    /// A text that is unique to this pipe and this run.
     pub fn identity(&self) -> &str {
         &self.identity
     }
@@ -240,7 +241,7 @@ pub(super) struct PipeLoad {
     file: Option<File>,
     /// The bytes that the planner has read, unless they are in the spool.
     kept: Vec<u8>,
-    /// How many of these bytes, or of the spool's, were read.
+    /// How many bytes of `kept`, or of the spool, were read.
     at: u64,
 }
 
@@ -254,7 +255,8 @@ impl PipeReader {
         })
     }
 
-    /// Opens it to read all of it. A second time is possible if it was kept and has no other reader now.
+    /// Opens the pipe to read all of it. It can be opened a second time if its data was kept and no other reader has it
+    /// open.
     pub(super) fn load(pipe: &Arc<Pipe>) -> Result<PipeReader, SourceError> {
         let mut state = pipe.state();
         let Some(file) = state.file.take() else {
@@ -391,7 +393,7 @@ fn copy_kept(kept: &[u8], at: &mut usize, bytes: &mut [u8]) -> usize {
     count
 }
 
-/// Waits until there is something to read, or the end; returns an error when a bell rings.
+/// Waits until there is something to read, or the end; returns an error when a stop is requested.
 fn wait_readable(
     file: BorrowedFd<'_>,
     stop: BorrowedFd<'_>,

@@ -45,8 +45,8 @@ impl Cutter {
         }
     }
 
-    /// The whole records of `text`, which starts where a record starts. With `at_end` it is the last text, and all of
-    /// it is whole records.
+    /// The whole records of `text`, which starts where a record starts. If `at_end` is true, `text` is the last text,
+    /// and all of it counts as whole records.
     pub(super) fn cut(&mut self, text: &[u8], at_end: bool) -> Result<Cut, ScanError> {
         if self.is_line_based {
             let bytes = match memchr::memrchr(b'\n', text) {

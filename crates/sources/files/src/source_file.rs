@@ -146,8 +146,8 @@ impl SourceFile {
         self.stop.is_asked()
     }
 
-    /// Its size, time and state now, from the system; `None` for a pipe. A member keeps its size as long as its archive
-    /// does.
+    /// Its size, time and state now, from the system; `None` for a pipe. The size of an archive's member counts as
+    /// unchanged as long as the archive's size is unchanged.
     pub(super) fn stat_now(&self) -> Option<(u64, i64, FileState)> {
         let path = match &self.origin {
             FileOrigin::File | FileOrigin::Table(_) => &*self.path,
@@ -196,7 +196,7 @@ impl SourceFile {
         }
     }
 
-    /// Keeps what is loaded of a pipe in a folder, so that it can be read again. Other files can always be.
+    /// Keeps what is loaded of a pipe in a folder, so that it can be read again. Other files can always be read again.
     pub fn keep_in(&self, folder: &Path) -> io::Result<()> {
         match &self.origin {
             FileOrigin::Pipe(pipe) => pipe.keep_in(folder),

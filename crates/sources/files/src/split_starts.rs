@@ -40,8 +40,8 @@ pub fn first_records(
     if !needs_place(dialect) {
         return Ok(Some(vec![None; ranges.len()]));
     }
-    // Everything before the rows (a byte order mark, skipped lines, the header) belongs to the range at the file's
-    // begin, even past its end.
+    // Everything before the rows (a byte order mark, skipped lines, the header) belongs to the file's first range, even
+    // past the end of that range.
     let rows = rows_begin(file, dialect)?;
     if let Method::Arithmetic { record_bytes } = Method::of(dialect) {
         // Records are counted from the end of a byte order mark.

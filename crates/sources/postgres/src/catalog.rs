@@ -43,11 +43,13 @@ pub(crate) struct Looked {
     pub since: Option<FoundRange>,
     /// Conditions on the rows, each safe to be joined with others by AND.
     pub conditions: Vec<String>,
-    /// Why the rows can change without a write that the snapshot tells; `None` if they cannot, or are declared stable.
+    /// Why the rows can change without a write that the snapshot shows; `None` if they cannot, or if they are declared
+    /// stable.
     pub changes_unseen: Option<String>,
 }
 
-/// Looks at a table or a query that was found, in the transaction of the snapshot, which shows these transactions.
+/// Looks at a table or a query that was found, in the transaction of the snapshot. `transactions` are the transactions
+/// that the snapshot shows.
 pub(crate) fn look(
     keeper: &mut BlockingSession,
     name: &Path,
@@ -209,7 +211,7 @@ pub(crate) fn look(
         name: name.display().to_string(),
         from,
         pages: None,
-        // A range has a byte or more.
+        // Each range has at least one byte.
         size_bytes: size_bytes.max(keys.count()),
     }];
     if found.table.is_none() {
@@ -261,7 +263,7 @@ fn columns_of(
 ) -> Result<FoundColumns, SourceError> {
     let failed = |error| of_session(name, error);
     let doing = format!("asking for the columns of {}", name.display());
-    // Names in the query are those of the user's own sessions. Nothing else runs in between.
+    // Names in the query mean what they mean in the user's own sessions. No other statement runs in between.
     keeper.query(USER_NAMES, &doing).map_err(failed)?;
     if let Some(filter) = &settings.filter {
         parse_condition(keeper, name, from, filter)?;
@@ -305,8 +307,9 @@ fn columns_of(
 
 /// Refuses a text that is not one condition.
 ///
-/// It is parsed in parentheses, where nothing but a condition can stand, and without them, where a parenthesis that closes
-/// ours has no partner: `a) OR (b` would change the meaning of the conditions that are joined to it.
+/// The server parses the text twice: in parentheses, where only a condition is valid, and without them, where a closing
+/// parenthesis without a partner is an error. Otherwise `a) OR (b` would change the meaning of the conditions that are
+/// joined to it.
 pub fn parse_condition(
     session: &mut BlockingSession,
     input: &Path,

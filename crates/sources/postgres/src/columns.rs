@@ -25,9 +25,9 @@ const DECIMAL_DIGITS_MAX: i32 = 38;
 pub struct Column {
     /// Its name.
     pub name: String,
-    /// The server reads its values as text.
+    /// True if its values are read as the server's text.
     pub is_text: bool,
-    /// Its values are labels of an enum: a new target has them as text.
+    /// True if its values are labels of an enum. A new target gets them as text.
     pub is_enum: bool,
     /// Its type in the stream.
     pub decoded: DecodedType,
@@ -37,11 +37,11 @@ pub struct Column {
     pub sql_type: String,
     /// The form of its values in the stream; none if no other database can take them unchanged.
     pub form: Option<NativeType>,
-    /// Its values keep that form, because Arrow has no type for them.
+    /// True if its values are read in that form, because Arrow has no type for them.
     pub is_native: bool,
-    /// Its type as the table declares it; for a query as the server describes its rows.
+    /// Its type as the table declares it; for a query, as the server describes the query's rows.
     pub declared: String,
-    /// It has no NULL.
+    /// True if it has no NULL.
     pub not_null: bool,
     /// Its collation, if it is a column of a table and has another one than its type.
     pub collation: Option<ColumnCollation>,
@@ -59,7 +59,7 @@ impl Column {
         }
     }
 
-    /// 16 bytes that are a UUID.
+    /// True if its values are 16 bytes that are a UUID.
     pub fn is_uuid(&self) -> bool {
         self.decoded == DecodedType::Value(PgType::Uuid)
     }
@@ -95,7 +95,7 @@ pub fn resolve(
         let is_native = value.is_none();
         let (decoded, data_type) = match (value, &form) {
             (Some(value), _) => value,
-            // Bytes as they are.
+            // Bytes are read unchanged.
             (None, Some(_)) => (DecodedType::Value(PgType::Bytea), DataType::Binary),
             (None, None) => {
                 let column = identifier(name);

@@ -1,9 +1,9 @@
 //! Compares the rows of two tables or queries, by hashes that their servers make.
 //!
-//! The first pass counts and sums up the rows of each split ([`Splits`]): a partition of the source or a range of its key. The
-//! rows of a split that differs are put into parts by a hash of their key, so each part has the rows of the same keys on both
-//! sides. Parts whose numbers of rows and sums of hashes differ are cut again until their rows are few enough to be fetched. A
-//! pass reads the table, or the split, once, and all passes see one snapshot of each side.
+//! The first pass counts and sums up the rows of each split ([`Splits`]): a partition of the source or a range of its
+//! key. The rows of a split that differs are put into parts by a hash of their key, so each part has the rows of the
+//! same keys on both sides. Parts whose numbers of rows or sums of hashes differ are cut again, until they have few
+//! enough rows to be fetched. Each pass reads the table, or the split, once. All passes see one snapshot of each side.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -32,7 +32,7 @@ const ROWS_FETCHED_MAX: u64 = 20_000;
 pub struct Limits {
     /// A condition, as in WHERE.
     pub filter: Option<String>,
-    /// A column, its smallest time if there is one, and the time that all of its times are before.
+    /// A column of times, the first time that is included (`None`: no limit), and the first time that is not.
     pub range: Option<(String, Option<String>, String)>,
 }
 
@@ -75,7 +75,7 @@ pub struct Side {
 /// The number of rows of a part, and the sum of their hashes.
 type Sum = (u64, String);
 
-/// A part of a split: the remainder of the key's hash by a number.
+/// A part of a split: the rows whose key's hash has a given remainder.
 #[derive(Clone, Copy, Debug)]
 struct Part<'a> {
     /// The condition of the split's rows.
@@ -84,7 +84,7 @@ struct Part<'a> {
     remainder: u64,
 }
 
-/// The text of columns as one value, in which each stays apart from the next.
+/// The texts of columns as one value, in which it is clear where each text ends.
 fn texts(columns: &[String]) -> String {
     let texts: Vec<String> = columns
         .iter()
@@ -108,7 +108,7 @@ impl Side {
         session.query(BEGIN, doing).map_err(failed)?;
         let (name, table, from, primary_key) = match rows {
             Rows::Table { schema, name } => {
-                // What a policy hides cannot be compared.
+                // Rows that a policy hides cannot be compared.
                 let off = "SET LOCAL row_security = off";
                 session.query(off, doing).map_err(failed)?;
                 let table = relations::find_table(&mut session, schema.as_deref(), name)?;
@@ -175,7 +175,7 @@ impl Side {
         work(&mut self.session)
     }
 
-    /// Uses its session with names of the catalog alone.
+    /// Uses its session with only the catalog on the search path.
     pub(crate) fn in_catalog<T>(
         &mut self,
         work: impl FnOnce(&mut BlockingSession) -> Result<T, SourceError>,
@@ -217,7 +217,7 @@ impl Side {
         self.sums("s", &rows)
     }
 
-    /// The sums of the parts of a part.
+    /// The sums of the parts into which a part is cut.
     fn sums_of_parts(&mut self, within: &Part<'_>) -> Result<BTreeMap<i64, Sum>, SourceError> {
         let rows = self.within(within);
         self.sums(&remainder_of("k", within.modulus * PARTS), &rows)

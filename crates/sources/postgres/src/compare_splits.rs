@@ -60,7 +60,7 @@ fn in_order(column: &str, order: KeyOrder) -> String {
 pub struct Splits {
     /// The number of a row's split in SQL.
     pub expression: String,
-    /// Name and condition of each, by the number.
+    /// The name and the condition of each split, by its number.
     splits: Vec<(String, Option<String>)>,
     /// The name for rows that are in none of the splits.
     others: String,
@@ -93,7 +93,7 @@ impl Splits {
         }
     }
 
-    /// All rows in one.
+    /// One split with all rows.
     fn whole() -> Splits {
         Splits {
             expression: "0".to_owned(),

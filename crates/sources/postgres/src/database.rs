@@ -47,7 +47,7 @@ pub struct Wanted {
 }
 
 impl Settings {
-    /// What it needs of the database before the snapshot.
+    /// What it needs from the database before the snapshot.
     pub fn wanted(&self) -> Wanted {
         Wanted {
             rows: self.rows.clone(),
@@ -60,7 +60,7 @@ impl Settings {
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
     wanted: Wanted,
-    /// The bound of an incremental load: what is committed below it is in the snapshot.
+    /// The bound of an incremental load: the snapshot has all rows below it.
     pub bound: Option<Bound>,
     /// The table or view; none for a query.
     pub table: Option<Table>,
@@ -211,7 +211,7 @@ impl Database {
         ))
     }
 
-    /// Looks at the catalog in the keeper's transaction, which an error does not end.
+    /// Looks at the catalog in the keeper's transaction. An error does not end this transaction.
     pub(crate) fn look<T>(
         &self,
         input: &Path,
@@ -222,7 +222,7 @@ impl Database {
             let failed = |error: SessionError| of_session(input, error);
             keeper.query("SAVEPOINT look", doing).map_err(failed)?;
             let seen = look(keeper);
-            // Takes back what was set, too.
+            // The rollback also restores settings.
             let ended = keeper.query("ROLLBACK TO SAVEPOINT look; RELEASE SAVEPOINT look", doing);
             let seen = seen?;
             ended.map_err(failed)?;
@@ -231,8 +231,8 @@ impl Database {
     }
 }
 
-/// The longest time that a standby waits before it ends a transaction whose snapshot needs rows that it has to remove; no row if
-/// the server is not such a standby.
+/// How long a standby waits at most before it ends a transaction whose snapshot needs rows that the standby must
+/// remove. No row if the server is not such a standby.
 const MAY_CANCEL: &str = "SELECT pg_catalog.current_setting('max_standby_streaming_delay') \
     WHERE pg_catalog.pg_is_in_recovery() AND pg_catalog.current_setting('hot_standby_feedback') = 'off' \
       AND pg_catalog.current_setting('max_standby_streaming_delay') <> '-1'";

@@ -50,7 +50,8 @@ pub fn of_written(input: &Path, error: SessionError) -> SourceError {
 fn fix_of(error: &ClientError) -> String {
     let known = match error {
         ClientError::Lost { .. } => Some("is the server running? run the same command again"),
-        // The code says only that a right is missing, so the text decides. If the text is not English, the code gives the fix.
+        // The code says only that a right is missing, so the text decides. If the text is not in English, the fix is
+        // chosen by the code.
         other if other.to_string().contains("row-level security") => Some(FIX_OF_ROW_SECURITY),
         other => other.code().and_then(|code| fix_of_code(code.code())),
     };

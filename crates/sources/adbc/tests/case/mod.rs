@@ -292,7 +292,7 @@ impl Case for TableCase {
         vec![self.rows.clone()]
     }
 
-    /// Files are replaced by changed copies: a source that is open keeps others from writing to a file of DuckDB.
+    /// Files are replaced by changed copies: an open source prevents other programs from writing to a file of DuckDB.
     fn change(&self, change: Change) -> bool {
         let path = self.file.path();
         let statement = match change {

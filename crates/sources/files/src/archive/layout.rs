@@ -20,7 +20,7 @@ const END_64: &[u8; 4] = b"PK\x06\x06";
 const END_64_LOCATOR: &[u8; 4] = b"PK\x06\x07";
 const END: &[u8; 4] = b"PK\x05\x06";
 const DESCRIPTOR: &[u8; 4] = b"PK\x07\x08";
-/// An archive that was made to be split, but has only one part, begins with one of these.
+/// An archive that was made to be split, but has only one part, begins with one of these marks.
 const SPLIT_MARKS: [&[u8; 4]; 2] = [b"PK00", DESCRIPTOR];
 
 const LOCAL_HEADER_BYTES: usize = 30;

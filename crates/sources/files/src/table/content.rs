@@ -1,4 +1,4 @@
-//! The bytes that stand for the rows of a table in a content hash: digests of the stored bytes, group by group, and of
+//! The bytes that represent the rows of a table in a content hash: digests of the stored bytes, group by group, and of
 //! the types in the footer.
 //!
 //! Equal bytes mean equal rows. If a file was written again with the same rows but other bytes of the same number, it

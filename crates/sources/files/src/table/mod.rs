@@ -60,7 +60,7 @@ pub struct TableFile {
     pub fields: Vec<TableField>,
     /// Its row groups, or record batches, in order.
     groups: Vec<RowGroup>,
-    /// The bytes that every group needs: dictionaries.
+    /// The byte ranges that every group needs: dictionaries.
     shared: Vec<Range<u64>>,
     size_bytes: u64,
     footer: Footer,
@@ -150,8 +150,8 @@ impl TableField {
 }
 
 impl TableFile {
-    /// Reads the footer of a file of typed rows; returns `None` for another kind of file. If a file has the name of
-    /// such a file but not its bytes, it is refused.
+    /// Reads the footer of a file of typed rows; returns `None` for another kind of file. A file that has the name of
+    /// such a file but other content is refused.
     pub(super) fn open(path: &Path) -> Result<Option<TableFile>, SourceError> {
         let unreadable = |cause| SourceError::Unreadable {
             path: path.to_path_buf(),
@@ -225,7 +225,7 @@ impl TableFile {
     }
 
     /// The digests for the rows of a range of [`ranges`](TableFile::ranges), group by group. They are the same as in
-    /// the chunks of a [`RowReader`](super::RowReader), and stand for the rows in a content hash.
+    /// the chunks of a [`RowReader`](super::RowReader), and represent the rows in a content hash.
     pub fn digests(
         file: &Arc<SourceFile>,
         table: &Arc<TableFile>,
@@ -289,7 +289,7 @@ fn ends(file: &mut File, size_bytes: u64) -> std::io::Result<(Vec<u8>, Vec<u8>)>
     Ok((first, last))
 }
 
-/// What a file is that has the name of a file of typed rows but not its bytes.
+/// The error for a file that has the name of a file of typed rows but other content.
 fn not_one(path: &Path, named: TableKind, first: &[u8]) -> SourceError {
     let other = |what, mend| SourceError::TableKind {
         path: path.to_path_buf(),

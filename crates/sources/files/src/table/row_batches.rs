@@ -153,8 +153,8 @@ impl TableRows {
         check_unchanged(&self.stored, &self.file)
     }
 
-    /// Adds the cost of reading so far. The share of the file's bytes is that of its rows, because columns are stored
-    /// one after the other. Reading and decoding are not measured separately.
+    /// Adds the cost of reading so far. The bytes of the part are estimated by its share of the file's rows, because
+    /// columns are stored one after the other. Reading and decoding are not measured separately.
     pub(super) fn add_to(&self, meter: &mut SourceMeter) {
         let read = u128::from(self.row_count - self.rows_left);
         meter.stored_bytes = match self.is_done {

@@ -189,7 +189,7 @@ impl FileCase {
         *writer = Some(std::thread::spawn(write));
     }
 
-    /// Paths of the inputs, as in places.
+    /// The paths of the inputs, as they appear in the places of rows.
     fn inputs(&self) -> Vec<PathBuf> {
         match self.kind {
             Kind::Zip => ["a.tbl", "b.tbl"]

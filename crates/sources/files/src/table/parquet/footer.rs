@@ -20,7 +20,7 @@ const DEPTH_MAX: usize = 32;
 /// - Some writers set the position of a dictionary that they did not write to 0, where the file's magic number is, or
 ///   to a position after the first page. pyarrow and DuckDB then begin to read at the first page.
 /// - parquet-mr before 1.2.9 did not count the header of a dictionary page in its column's size. Like pyarrow, this
-///   adds up to 100 bytes to the column, but not beyond the next column's begin.
+///   adds up to 100 bytes to the column, but not beyond the beginning of the next column.
 pub(super) fn repaired(
     metadata: &Arc<ParquetMetaData>,
     file_bytes: u64,
@@ -131,8 +131,8 @@ pub(super) fn says_encrypted(file: &File) -> bool {
     footer().is_some_and(|footer| has_field(&footer, COLUMN_ENCRYPTION))
 }
 
-/// True if a structure of Thrift's compact protocol has a field. The fields that lead to it name it; elements of a list
-/// count as fields of the structure that contains the list.
+/// True if a structure of Thrift's compact protocol has a field. `wanted` is the path to the field: the number of each
+/// field on the way. Elements of a list count as fields of the structure that contains the list.
 fn has_field(bytes: &[u8], wanted: &[i64]) -> bool {
     let mut thrift = Thrift {
         bytes,
