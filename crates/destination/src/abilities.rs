@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use crate::error::Error;
 
-/// The abilities of a destination. Its driver refuses a package that asks for another one.
+/// The abilities of a destination. Its driver refuses a package that asks for any other ability.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Abilities {
     /// How many streams may fill it at the same time.
@@ -23,13 +23,14 @@ pub struct Abilities {
     /// Bytes of text that a split of a large file should have at least, so that the cost of each commit is small in
     /// comparison. If a file is fed to all streams, each stream commits this much at a time.
     pub unit_bytes: u64,
-    /// True if the rows of one unit can be removed from staging. Otherwise all units of a target are loaded again if one of them is.
+    /// True if the rows of one unit can be removed from staging. Otherwise, if one unit must be loaded again, all units
+    /// of its target are.
     pub removes_units_alone: bool,
     /// The best number of rows in a batch.
     pub batch_rows: u32,
     /// The most bytes that a stream buffers, in addition to the current batch.
     pub stream_buffer_bytes: u64,
-    /// Memory of this process that the destination takes in addition.
+    /// Additional memory of this process that the destination uses.
     pub own_memory: OwnMemory,
     /// The promises that it does not keep, in sentences for the plan.
     pub not_promised: Vec<String>,
@@ -285,7 +286,7 @@ impl Ability {
         format!("this destination cannot {does} (`{asked_by}`)")
     }
 
-    /// The same as an error, with the fix.
+    /// The refusal as an error, with the fix.
     pub fn refused(self) -> Error {
         Error::Unsuitable {
             what: self.refusal(),

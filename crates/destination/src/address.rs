@@ -42,14 +42,14 @@ pub enum DestinationKind {
 }
 
 impl DestinationKind {
-    /// The most bytes of a name that is made for a table or column of the database that a URL means: a name of so many bytes is
-    /// taken by every server there.
+    /// The most bytes of a name that is made for a table or column of the database that a URL means: every server of
+    /// this kind accepts names of this length.
     pub fn name_bytes_max(url: &str) -> usize {
         match Self::of(url) {
             None | Some(Self::Adbc(_)) => POSTGRES_NAME_BYTES_MAX,
-            // UTF-16 units, of which a text never has more than bytes of UTF-8.
+            // The limit is in units of UTF-16. A text never has more of these than bytes of UTF-8.
             Some(Self::SqlServer) => 128,
-            // Those of a folder of Parquet files.
+            // The limit of file names, for a folder of Parquet files.
             Some(Self::DuckDb(_) | Self::Parquet(_)) => 255,
         }
     }
@@ -153,7 +153,7 @@ impl DestinationKind {
                      \"${env:NAME}\" }"
                         .to_owned(),
                 )),
-                // What follows may be a secret.
+                // The text after the `?` may be a secret, so it is not repeated.
                 (None, Some((name, _))) if !folder.join(driver).exists() => Some((
                     "`adbc:` takes the name of a driver, without parameters after a `?`".to_owned(),
                     format!(
@@ -163,7 +163,7 @@ impl DestinationKind {
                 )),
                 _ => None,
             },
-            // The server is asked for.
+            // The URL of SQL Server always names a server.
             DestinationKind::SqlServer => None,
         }
     }

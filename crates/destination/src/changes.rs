@@ -101,7 +101,7 @@ impl Change {
     }
 }
 
-/// The error of a name that is to keep replaced rows, and that another object has.
+/// The error if another object has the name of the table that should keep replaced rows.
 pub fn kept_name_is_taken(target: &str, kept: &str, kind: &str) -> Error {
     Error::Unsuitable {
         what: format!(
@@ -119,7 +119,7 @@ pub fn impossible(run: &RunName, what: String, hint: &str) -> Error {
     }
 }
 
-/// The error of a run that is not switched when its undo begins.
+/// The error if a run is not switched when its undo begins.
 pub fn not_switched(run: &RunName) -> Error {
     impossible(
         run,
@@ -169,13 +169,14 @@ pub struct UndoCheck<'a> {
 }
 
 impl UndoCheck<'_> {
-    /// The error of a target that cannot be as before.
+    /// The error of a target that cannot be restored.
     pub fn impossible(&self, what: String, hint: &str) -> Error {
         impossible(self.run, what, hint)
     }
 
-    /// The number of rows that the run left in the target. Fails if they cannot be told from others, or if the rows before them are
-    /// gone. `later` is a later run that has loaded into the same target, `loaded` the number of rows that the ledger has.
+    /// The number of rows that the run left in the target. Fails if they cannot be told from others, or if the rows
+    /// that they replaced are gone. `later` is a later run that has loaded into the same target, `loaded` the number of
+    /// rows that the ledger has.
     pub fn left_rows(&self, later: Option<&RunName>, loaded: Option<u64>) -> Result<u64> {
         let target = self.target;
         match self.change.what {

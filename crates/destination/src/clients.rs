@@ -28,7 +28,7 @@ pub enum Work {
     Insert(InsertWork),
     /// A function that draws one random number, does one more arithmetic step and returns the session's process id.
     Noop,
-    /// The same, and it finds one row by its key in a table that is in memory.
+    /// Like `Noop`, and it also finds one row by its key in a table that is in memory.
     Seek,
     /// A statement of the user's.
     Sql(String),

@@ -127,7 +127,7 @@ pub trait Destination: RunLedger {
         Err(Ability::AddMembers.refused())
     }
 
-    /// True if it can evaluate the steps of a flow itself, with the library that the engine has for them.
+    /// True if it can evaluate the steps of a flow itself, with the same library as the engine.
     fn evaluates_steps(&self) -> bool {
         false
     }
@@ -175,9 +175,9 @@ pub trait Destination: RunLedger {
         Ok(vec![ColumnForm::Opaque; target.columns.len()])
     }
 
-    /// Problems that would stop or disturb a run into these targets, and notes, for a preflight. Asked twice: without the
-    /// volume of the load, for all that does not depend on it, and then with the volume, for what depends on it. A
-    /// question that the role may not ask, or that gets no answer, becomes a note. Nothing is changed.
+    /// Problems that would stop or disturb a run into these targets, and notes, for a preflight. Asked twice: without
+    /// the volume of the load, for all that does not depend on it, and then with the volume, for what depends on it. A
+    /// query that the role may not run, or that gets no answer, becomes a note. Nothing is changed.
     fn hazards(&self, _targets: &[TargetPlan], _expected: &ExpectedLoad) -> Result<Vec<Finding>> {
         Ok(Vec::new())
     }
@@ -218,8 +218,9 @@ pub trait OpenRun: Send + Sync {
         Ok(None)
     }
 
-    /// Rolls back the transaction of a load without staging that has failed. Called once all streams have ended, also if the
-    /// transaction was not begun or is rolled back already. An error is not reported: the end of the connection does the same.
+    /// Rolls back the transaction of a load without staging that has failed. Called once all streams have ended, also
+    /// if the transaction was not begun or is rolled back already. An error is not reported, because closing the
+    /// connection has the same effect.
     fn roll_back(&self) {}
 
     /// A stream for one thread.
@@ -231,8 +232,8 @@ pub trait OpenRun: Send + Sync {
         None
     }
 
-    /// From now on no process that [joined](Destination::join) the run commits. When this returns, the ledger has all
-    /// that they have committed. A destination that no process can join has nothing to do.
+    /// After this call, no process that [joined](Destination::join) the run can commit, and the ledger has everything
+    /// that these processes have committed. A destination that no process can join has nothing to do.
     fn shut_out(&self) -> Result<()> {
         Ok(())
     }
@@ -281,7 +282,7 @@ pub trait OpenRun: Send + Sync {
     /// have been lost.
     fn is_switched(&self) -> Result<bool>;
 
-    /// The result of a publish that has failed although the run is switched, as far as this process knows it.
+    /// The result of a publish that returned an error although the run is switched, as far as this process knows it.
     fn published(&self) -> Published {
         Published::default()
     }
@@ -389,8 +390,8 @@ pub trait UnitStream {
         })
     }
 
-    /// All rows of a split, or of a range of it, are written: waits until they have passed the [steps](UnitStream::take_steps).
-    /// Returns the number of rows that were added to staging since the last call.
+    /// Called when all rows of a split, or of a range of it, are written. Waits until they have passed the
+    /// [steps](UnitStream::take_steps). Returns the number of rows that were added to staging since the last call.
     fn end_steps(&mut self) -> Result<u64> {
         Ok(0)
     }
@@ -400,9 +401,9 @@ pub trait UnitStream {
         Ok(())
     }
 
-    /// Writes rows of a batch, at least its first one if it has any. Returns the rows that were refused, by their indices in
-    /// the batch, and the first row that is left, if there is one ([`Written::rest`]). A careful load may stop once
-    /// `refused_max` rows are refused, because the run ends then.
+    /// Writes rows of a batch, at least its first one if it has any. Returns the rows that were refused, by their
+    /// indices in the batch, and the first row that was not handled, if there is one ([`Written::rest`]). A careful
+    /// load may stop once `refused_max` rows are refused, because the run ends then.
     fn write(&mut self, batch: &RecordBatch, refused_max: u64) -> Result<Written>;
 
     /// The block that is filled for the destination, and the size from which it is sent, if rows in the source's own form
@@ -412,19 +413,19 @@ pub trait UnitStream {
         None
     }
 
-    /// The [block](UnitStream::native_block) has this many more rows, each of them whole.
+    /// Called when this many whole rows were appended to the [block](UnitStream::native_block).
     fn appended(&mut self, _rows: u64) -> Result<()> {
         Ok(())
     }
 
-    /// All rows of the split are written.
+    /// Called when all rows of the split are written.
     fn end_split(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// The number of splits after which [`record`](UnitStream::record) is called, if the ledger has a record of each split. A
-    /// split that is fed has a record for each of its ranges. `None` if the ledger has none: then they are text in
-    /// [`UnitRecord::detail`].
+    /// The number of splits after which [`record`](UnitStream::record) is called, if the ledger has a record of each
+    /// split. A split that is fed has a record for each of its ranges. `None` if the ledger has no such records: then
+    /// they are text in [`UnitRecord::detail`].
     fn keeps_splits(&self) -> Option<usize> {
         None
     }
@@ -436,7 +437,7 @@ pub trait UnitStream {
         Ok(())
     }
 
-    /// True if it delays its own blocks by the run's rate, and tells the meter itself what it does and waits for.
+    /// True if it delays its own blocks by the run's rate, and reports to the meter itself what it does and waits for.
     fn is_metered(&self) -> bool {
         false
     }
@@ -450,8 +451,8 @@ pub trait UnitStream {
     /// [`finish`](UnitStream::finish) that failed, nothing is begun, and there may be nothing to do.
     fn abort(&mut self) -> Result<()>;
 
-    /// Leaves the open unit, because an error or a stop ends the stream. Nothing of the unit may be committed, and its locks must
-    /// end soon; whether the rollback is waited for is up to the destination.
+    /// Leaves the open unit, because an error or a stop ends the stream. Nothing of the unit may be committed, and its
+    /// locks must end soon; the destination decides whether it waits for the rollback.
     fn give_up(&mut self) {
         // The error that ended the stream says more.
         let _ = self.abort();

@@ -192,7 +192,7 @@ impl Error {
     }
 }
 
-/// How to fix what the system says of a file.
+/// The fix for the system's error about a file.
 fn fix_of_file(kind: ErrorKind) -> Option<&'static str> {
     match kind {
         ErrorKind::NotFound => Some(

@@ -1,5 +1,5 @@
-//! The numbers that a run has given to new members, in memory. It is used by destinations whose transactions keep these
-//! numbers beside the rows of a unit. Each of them gets the numbers in its own way.
+//! The numbers that a run has given to new members, in memory. For destinations whose transactions store these numbers
+//! together with the rows of a unit. How a destination gets new numbers is its own matter.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use inrush_rows::quantity::bytes;
 use crate::error::{Error, Result};
 use crate::members::MEMBERS_BYTES_MAX;
 
-/// Bytes of an entry of both maps beside its texts, and of a text beside its characters.
+/// Bytes of an entry in both maps in addition to its texts, and of a text in addition to its characters.
 const ENTRY_BYTES: usize = 160;
 const TEXT_BYTES: usize = 2 * 48;
 

@@ -12,13 +12,13 @@ use inrush_rows::column_type::ColumnType;
 pub struct GivenSteps {
     /// The columns of the batches: the rows before the steps.
     pub columns: Vec<GivenColumn>,
-    /// The version of the library whose expressions they are. No other one gives the same results.
+    /// The version of the library for which the expressions are written. Another version may give other results.
     pub version: String,
     /// Statements for the session, before it evaluates the steps for the first time.
     pub session: Vec<String>,
-    /// The query of the rows that the steps keep, up to the place of the rows.
+    /// The query of the rows that the steps keep: the text before the name of the rows.
     pub before: String,
-    /// The rest of the query.
+    /// The text of the query after the name of the rows.
     pub after: String,
 }
 
@@ -32,8 +32,8 @@ pub struct GivenColumn {
 }
 
 impl GivenSteps {
-    /// The query of the rows that the steps keep, with the columns of the target in their order. `rows` names the rows where a
-    /// table may be named.
+    /// The query of the rows that the steps keep, with the columns of the target in their order. `rows` is the name of
+    /// the rows, where SQL allows the name of a table.
     pub fn query(&self, rows: &str) -> String {
         format!("{}{rows}{}", self.before, self.after)
     }

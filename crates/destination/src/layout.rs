@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// inputs, and those of one input in the order of its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SplitFacts<'a> {
-    /// Place of its input among the inputs of the flow, from 0. Ranges of one file have the same.
+    /// Index of its input among the inputs of the flow, from 0. All ranges of one file have the same index.
     pub input: usize,
     /// Name of the input: a path as the user wrote it, or the name of a table.
     pub name: &'a Path,
@@ -68,7 +68,7 @@ pub enum LayoutError {
     /// A split is in no unit: its rows would be lost.
     #[error("split {} of {split_count} is in no load unit, so its rows would not be loaded", split + 1)]
     Missing {
-        /// Its place, from 0.
+        /// Its index, from 0.
         split: usize,
         /// Splits of the flow.
         split_count: usize,
@@ -77,7 +77,7 @@ pub enum LayoutError {
     #[error("split {} of {split_count} is in load unit {unit} twice, or also in an earlier one, so its rows would be loaded \
              twice", split + 1)]
     Twice {
-        /// Its place, from 0.
+        /// Its index, from 0.
         split: usize,
         /// Splits of the flow.
         split_count: usize,
@@ -87,7 +87,7 @@ pub enum LayoutError {
     /// A unit names a split that the flow does not have.
     #[error("load unit {unit} names split {}, but the flow has {split_count}", split + 1)]
     Unknown {
-        /// Its place, from 0.
+        /// Its index, from 0.
         split: usize,
         /// Splits of the flow.
         split_count: usize,
@@ -101,11 +101,11 @@ pub enum LayoutError {
         unit: usize,
     },
     /// The destination rejects single rows, but its units are not in the order of the splits: of several rows with the
-    /// same key, another one than the first would stay.
+    /// same key, a row other than the first could be kept.
     #[error("load unit {unit} has split {} of {split_count} after a later one, and this destination rejects single rows in \
              the order of the splits", split + 1)]
     Order {
-        /// Its place, from 0.
+        /// Its index, from 0.
         split: usize,
         /// Splits of the flow.
         split_count: usize,

@@ -111,7 +111,7 @@ pub struct LoadedInput {
     pub input_key: FileKey,
     /// Its size.
     pub bytes: u64,
-    /// When it had been changed last, in nanoseconds since 1970.
+    /// When it was last changed, in nanoseconds since 1970.
     pub modified_ns: i64,
     /// Its other metadata; for a table, the moment whose rows were read.
     pub state: String,
@@ -140,7 +140,7 @@ pub struct NewRun {
     pub package: String,
     /// SHA-256 of the package, secrets left out.
     pub package_hash: String,
-    /// Host and process, for a process that finds the run locked.
+    /// Host and process of the holder, for a process that finds the run locked.
     pub holder: String,
     /// When it begins, in microseconds since 1970-01-01T00:00:00Z.
     pub started_at_microseconds: i64,

@@ -57,7 +57,7 @@ impl dyn StreamMeter {
     }
 }
 
-/// A phase under way: it ends when this is dropped, and the phase around it continues.
+/// A phase in progress: it ends when this is dropped, and the phase around it continues.
 #[derive(Debug)]
 #[must_use = "the phase ends when this is dropped"]
 pub struct MeteredPhase<'a> {
@@ -98,6 +98,7 @@ pub trait LoadWatch: Send {
 pub struct Watched {
     /// The streams must wait until a later look says otherwise.
     pub is_paused: bool,
-    /// A note about the change, if this was not so at the last look. The log gets each note, the user only the first one.
+    /// A note about the change, if `is_paused` was different at the last look. The log gets each note, the user only
+    /// the first one.
     pub note: Option<String>,
 }

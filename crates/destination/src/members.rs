@@ -1,14 +1,14 @@
 //! Members that the lookups of a flow add to their reference (`unmatched = "add"`).
 //!
-//! A row whose key the reference lacks gets the number of a new member while it passes the steps, and the member is added to
-//! the reference when the rows are published. So a number stands for one key in all streams and attempts of a run, and for
-//! no row of the reference.
+//! A row whose key the reference lacks gets the number of a new member while it passes the steps, and the member is
+//! added to the reference when the rows are published. So in all streams and attempts of a run, a number means the same
+//! key, and no row of the reference has it.
 //!
 //! 1. [`OpenRun::member_numbers`](crate::OpenRun::member_numbers) gives the numbers.
 //! 2. [`UnitStream::commit`](crate::UnitStream::commit) keeps the keys of all numbers that its rows may have, in the same
 //!    transaction: a run that is killed finds them again.
-//! 3. [`OpenRun::publish`](crate::OpenRun::publish) adds the members that a staged row has. If the reference has one of the keys
-//!    meanwhile, the number of that row replaces the member's in the staged rows.
+//! 3. [`OpenRun::publish`](crate::OpenRun::publish) adds the members that a staged row has. If the reference has got a
+//!    row with one of the keys meanwhile, the number of that row replaces the member's number in the staged rows.
 
 use inrush_rows::suggest::listed;
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ impl MembersPlan {
         self.table == other.table && self.key == other.key && self.number == other.number
     }
 
-    /// The refusal of a reference that is no table.
+    /// The refusal of a reference that is not a table.
     pub fn not_a_table(&self) -> Error {
         Error::Unsuitable {
             what: format!("{} is not a table of the database", self.table.sql),
@@ -95,9 +95,10 @@ pub fn refuse_missing(doing: String, missing: u64) -> Result<()> {
 
 /// Gives the numbers of members.
 pub trait MemberNumbers: Send + Sync {
-    /// The numbers of members with these keys, which are sorted and different: texts in the order of [`MembersPlan::key`].
-    /// `target` is the index of the target, and `members` that in its [`members`](crate::TargetPlan::members). Called while a
-    /// unit of the target is open. A number holds until a unit is [aborted](crate::UnitStream::abort); then the caller asks again.
+    /// The numbers of members with these keys, which are sorted and different: texts in the order of
+    /// [`MembersPlan::key`]. `target` is the index of the target, and `members` is the index in its
+    /// [`members`](crate::TargetPlan::members). Called while a unit of the target is open. A number holds until a unit
+    /// is [aborted](crate::UnitStream::abort); then the caller asks again.
     fn numbers(&self, target: usize, members: usize, keys: &[Vec<String>]) -> Result<Vec<i64>>;
 }
 

@@ -29,9 +29,9 @@ pub trait RunLedger: Send + Sync {
     }
 
     /// Calls `see` with the target and the state of each input of which a run has loaded rows, if the state begins with
-    /// `beginning`; each pair at least once. The states are texts of the engine, which it keeps with each record. `false` if
-    /// the server cannot find them: then nothing was seen, and the engine looks for them in the records of
-    /// [`units`](RunLedger::units).
+    /// `beginning`; each pair at least once. The states are texts of the engine, which the ledger keeps with each
+    /// record. `false` if the server cannot find them: then nothing was seen, and the engine looks for them in the
+    /// records of [`units`](RunLedger::units).
     fn input_states(
         &self,
         _run: &RunRecord,
@@ -41,17 +41,17 @@ pub trait RunLedger: Send + Sync {
         Ok(false)
     }
 
-    /// Calls `see` with each input that switched runs of a package have loaded, all inputs of a run before those of the next
-    /// older one. An input is left out if its rows were taken out of the target since, and the server knows that of
-    /// single inputs. `false` if the server cannot find them: then nothing was seen, and the engine reads the records of
-    /// [`units`](RunLedger::units) of these runs.
+    /// Calls `see` with each input that switched runs of a package have loaded, all inputs of a run before those of the
+    /// next older one. An input is left out if its rows were taken out of the target since, as far as the server knows
+    /// this for single inputs. `false` if the server cannot find them: then nothing was seen, and the engine reads the
+    /// records of [`units`](RunLedger::units) of these runs.
     fn loaded_inputs(&self, _run_key: &RunKey, _see: &mut dyn FnMut(LoadedInput)) -> Result<bool> {
         Ok(false)
     }
 
-    /// True if a process, on whichever host, holds the lock of the run's key to load this run. `None` if the destination
-    /// has no such lock, so that nothing shows whether the run's last holder is alive. Nothing is changed, and no other
-    /// process is kept from the lock.
+    /// True if a process, on whichever host, holds the lock of the run's key to load this run. `None` if the
+    /// destination has no such lock, so that nothing shows whether the run's last holder is alive. Nothing is changed,
+    /// and other processes can take the lock meanwhile.
     fn is_held(&self, run: &RunRecord) -> Result<Option<bool>>;
 
     /// The text of [`NewRun::lineage`](crate::NewRun::lineage) with which the run was begun, or resumed last. `None` if it
@@ -87,9 +87,9 @@ pub trait RunLedger: Send + Sync {
     fn discard(&self, run: &PastRun) -> Result<()>;
 
     /// Takes the rows of a switched run out of its targets again, and records this in the ledger
-    /// ([`Ability::Undo`](crate::Ability::Undo)). Then each target is as if the run had never been published; if one of
-    /// them cannot be, fails and changes nothing. Calls `reached` at each step on the way. If the process is killed on the
-    /// way, the same call completes the undo. `None` without the ability: nothing was changed.
+    /// ([`Ability::Undo`](crate::Ability::Undo)). Then each target is as if the run had never been published. If this
+    /// is impossible for one of them, fails and changes nothing. Calls `reached` at each step on the way. If the
+    /// process is killed on the way, the same call completes the undo. `None` without the ability: nothing was changed.
     fn undo(
         &self,
         _request: &UndoRequest<'_>,

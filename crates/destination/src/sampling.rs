@@ -37,7 +37,7 @@ pub trait SessionSampler: Send {
     fn figures(&mut self) -> Result<Option<ServerFigures>>;
 
     /// True if the session is a process of this machine whose number is that of the session: its use of the CPU is then
-    /// part of the measurements. A server whose sessions are threads of one process says no.
+    /// part of the measurements. False for a server whose sessions are threads of one process.
     fn is_process_here(&self, _session: i32) -> bool {
         false
     }

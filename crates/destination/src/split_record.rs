@@ -26,7 +26,7 @@ pub struct SplitRecord {
     pub byte_end: Option<u64>,
     /// The file's size.
     pub file_bytes: u64,
-    /// When it was changed last, in nanoseconds since 1970.
+    /// When it was last changed, in nanoseconds since 1970.
     pub file_modified_ns: i64,
     /// The other metadata of the file when it was found: inode, and the time of the inode's last change.
     pub file_state: String,
@@ -51,7 +51,7 @@ pub struct SplitRecord {
 pub struct TouchedFile {
     /// Identifies the file.
     pub file_key: FileKey,
-    /// When it was changed last, in nanoseconds since 1970.
+    /// When it was last changed, in nanoseconds since 1970.
     pub modified_ns: i64,
     /// Its other metadata: inode, and the time of the inode's last change.
     pub state: String,

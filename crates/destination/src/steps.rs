@@ -11,10 +11,10 @@ use inrush_rows::ids::{RunId, RunKey};
 use crate::given_steps::GivenSteps;
 use crate::target::{TargetFacts, TargetPlan};
 
-/// Stands for the number of the run in a plan.
+/// The placeholder for the number of the run in a plan.
 pub const RUN: &str = "<run>";
 
-/// A planned run whose steps are asked for.
+/// A planned run whose steps are wanted.
 #[derive(Clone, Debug)]
 pub struct StepsRequest<'a> {
     /// The key of the run.

@@ -30,11 +30,11 @@ pub struct ResolvedType {
 pub struct TargetFacts {
     /// Its columns, in its order.
     pub columns: Vec<TargetColumn>,
-    /// It has rows.
+    /// True if it has rows.
     pub has_rows: bool,
     /// The columns whose values are its partitions.
     pub partitioned_by: Vec<String>,
-    /// It can get further partitions, for bounds beyond those that it has ([`TargetPlan::bounds`]).
+    /// True if it can get further partitions, for bounds beyond those that it has ([`TargetPlan::bounds`]).
     pub takes_new_bounds: bool,
     /// Why it cannot be loaded, and how to fix that; `None` if it can.
     pub obstacle: Option<(String, String)>,
@@ -51,11 +51,11 @@ pub struct TargetColumn {
     pub sql: String,
     /// The values that fit; `None` if it cannot be loaded.
     pub column_type: Option<ColumnType>,
-    /// NULL is refused.
+    /// True if it refuses NULL.
     pub not_null: bool,
-    /// It has a DEFAULT.
+    /// True if it has a DEFAULT.
     pub has_default: bool,
-    /// The destination computes its values.
+    /// True if the destination computes its values.
     pub generated: bool,
 }
 
@@ -97,13 +97,13 @@ pub struct VersionColumns {
     pub current: Option<String>,
 }
 
-/// The place of rows that are replaced.
+/// What happens to rows that are replaced.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReplacedRows {
     /// They are removed.
     #[default]
     Removed,
-    /// They are kept until the same package replaces the rows of the target and keeps these.
+    /// They are kept until the same package next replaces the rows of the target and keeps the replaced rows.
     KeptUntilNext,
     /// They are kept in a table of this name, until somebody drops it.
     KeptAs(String),
@@ -118,19 +118,19 @@ pub struct TargetPlan {
     pub columns: Vec<ColumnPlan>,
     /// How it is filled.
     pub mode: WriteMode,
-    /// The place of the rows that a `Replace` removes. Only a destination with
+    /// What happens to the rows that a `Replace` removes from the target. Only a destination with
     /// [`Ability::KeepReplaced`](crate::Ability::KeepReplaced) is asked to keep them. Plans that an earlier version
     /// wrote into a ledger lack it.
     #[serde(default)]
     pub replaced: ReplacedRows,
     /// Its partition columns.
     pub partition_by: Vec<String>,
-    /// The first values of the partitions of a new table, except for those below the first of them: texts of the
-    /// partition column's type in ISO form (`1000`, `2024-01-31`, `2024-01-31 06:00:00` in UTC), ascending unless they
-    /// are of text. If the table exists, [can get partitions](TargetFacts::takes_new_bounds) and the package declares
-    /// bounds: the bounds that it has to have; those beyond its last one are added. In all other cases with an existing
-    /// table it is empty, and so it is for a destination without [`Ability::Bounds`](crate::Ability::Bounds), and in
-    /// plans that an earlier version wrote into a ledger.
+    /// The bounds of the partitions of a new table: the first value of each partition, except for the partition of
+    /// values below all bounds. They are texts of the partition column's type in ISO form (`1000`, `2024-01-31`,
+    /// `2024-01-31 06:00:00` in UTC), ascending unless they are of text. For an existing table that [can get
+    /// partitions](TargetFacts::takes_new_bounds), if the package declares bounds: the bounds that it must have; bounds
+    /// beyond its last one are added. Empty for all other existing tables, for a destination without
+    /// [`Ability::Bounds`](crate::Ability::Bounds), and in plans that an earlier version wrote into a ledger.
     #[serde(default)]
     pub bounds: Vec<String>,
     /// How rows are merged, for [`WriteMode::Upsert`]. Plans that an earlier version wrote into a ledger lack it.
@@ -173,6 +173,6 @@ pub struct ColumnPlan {
     pub sql: String,
     /// The values that are written, and their Arrow type ([`ColumnType::arrow`]).
     pub column_type: ColumnType,
-    /// NULL may be written.
+    /// True if NULL may be written.
     pub nullable: bool,
 }

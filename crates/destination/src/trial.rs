@@ -26,9 +26,9 @@ pub struct TrialTest {
 /// The rows of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finds {
-    /// Numbers of rows that are refused independently of the other rows in the batch.
+    /// Numbers of rows that are refused, whatever the other rows in the batch are.
     Refused,
-    /// Numbers of rows that share a key with others of the batch, each with a number that stands for the key.
+    /// Numbers of rows that share a key with others of the batch, each with a number that identifies the key.
     Sharing,
 }
 

@@ -6,12 +6,12 @@ use crate::error::Result;
 use crate::ledger_records::RunRecord;
 use crate::publishing::PublishStep;
 
-/// An undo that is asked for.
+/// A request to undo a run.
 #[derive(Clone, Debug)]
 pub struct UndoRequest<'a> {
     /// The run. It is switched.
     pub run: &'a RunRecord,
-    /// The rows that are taken out are kept elsewhere; otherwise they are removed.
+    /// True if the rows that are taken out are kept elsewhere; otherwise they are removed.
     pub keeps: bool,
     /// The longest wait for the lock of a target.
     pub lock_timeout: Duration,

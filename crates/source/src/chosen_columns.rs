@@ -71,7 +71,7 @@ pub fn choose_columns(
         })?;
         let own = &all[place];
         match chosen.iter().find(|(other, _)| other == own) {
-            // The key and the taken columns of a lookup may be one column in two spellings.
+            // A lookup may name one column in two spellings: as its key and as a column to take.
             Some((_, other_is_text)) if *other_is_text == is_text && !spelled.contains(&name) => {}
             Some(_) => {
                 let what = format!("the column {} is named twice", identifier(name));

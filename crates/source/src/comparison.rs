@@ -44,12 +44,12 @@ pub struct SplitDifference {
     pub changed: u64,
     /// The number of rows, of both sides, in parts that differ but have too many rows to be compared one by one.
     pub unseen: u64,
-    /// Some of these keys, with what differs, in words.
+    /// Some of the keys that differ, each with its difference in words.
     pub keys: Vec<String>,
 }
 
 impl Comparison {
-    /// Both sides have the same rows.
+    /// True if both sides have the same rows.
     pub fn is_equal(&self) -> bool {
         self.splits.is_empty() && self.unfit.iter().all(|unfit| unfit.count == 0)
     }

@@ -63,8 +63,8 @@ pub trait Source: fmt::Debug + Send + Sync {
     /// missing splits.
     fn splits(&self, input: usize, wanted_bytes: u64) -> Result<Vec<SourceSplit>, SourceError>;
 
-    /// True if all sources of a run that read this place see the same moment of it, and so the same rows. Files may change, too, but
-    /// a run finds that.
+    /// True if all sources of a run that read this place see the same moment of it, and so the same rows. True for
+    /// files, too: they may change, but a run notices this.
     fn has_one_moment(&self) -> bool {
         true
     }
@@ -193,8 +193,8 @@ pub trait SourceStream: Send {
 
 /// Reads one split, or one part of a shared split. If it is dropped before its end, nothing is left behind.
 pub trait SplitReader: Chunks + Send {
-    /// Its rows in the source's own form, if the source has [such a form](Source::native_forms) for all columns. To be
-    /// asked before the first chunk.
+    /// Its rows in the source's own form, if the source has [such a form](Source::native_forms) for all columns. Must
+    /// be called before the first chunk is read.
     fn native_rows(&mut self) -> Option<&mut dyn NativeRows> {
         None
     }

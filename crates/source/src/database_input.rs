@@ -33,14 +33,14 @@ pub struct DatabaseInput {
     pub kind: InputKind,
     /// Its name in messages.
     pub name: Arc<Path>,
-    /// Its bytes, as far as the database tells them or they are estimated; 0 if unknown.
+    /// Its size in bytes, as the database reports it or as it is estimated; 0 if unknown.
     pub size_bytes: u64,
     /// A text that changes when the rows may have changed.
     pub mark: String,
-    /// Texts that name it.
+    /// Texts that identify it.
     pub identity: Vec<String>,
-    /// Its rows have places that the database keeps, such as a `ctid` or a `rowid`. Otherwise they are numbered in the
-    /// order in which they arrive.
+    /// True if its rows have places that the database keeps, such as a `ctid` or a `rowid`. Otherwise they are numbered
+    /// in the order in which they arrive.
     pub keeps_places: bool,
     /// Words that tell a user how to read the database so that its rows have such places; `None` if that is not
     /// possible.
@@ -63,7 +63,7 @@ impl DatabaseInput {
         }
     }
 
-    /// What its readers do, for messages.
+    /// The activity of its readers, for messages.
     pub fn reading(&self) -> String {
         format!("reading {}", self.name.display())
     }

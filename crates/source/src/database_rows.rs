@@ -12,7 +12,7 @@ use crate::since::Since;
 pub enum Rows {
     /// A table, with its partitions if it has any, or a view.
     Table {
-        /// Its schema; without one it is looked up as the database does.
+        /// Its schema; without one, the database looks the table up by its own rules.
         schema: Option<String>,
         /// Its name.
         name: String,
@@ -30,7 +30,7 @@ impl Rows {
         }
     }
 
-    /// What it is called in messages.
+    /// Its name in messages.
     pub fn name(&self) -> String {
         match self {
             Rows::Table {
@@ -62,6 +62,6 @@ pub struct DatabaseSettings {
     pub pace: Arc<Pace>,
     /// The rows are declared not to change between runs.
     pub is_stable: bool,
-    /// Only the rows of a range are read.
+    /// The range of an incremental load: only its rows are read.
     pub since: Option<Since>,
 }

@@ -24,7 +24,7 @@ pub trait Input: fmt::Debug + Send + Sync {
     /// table. It holds no secret.
     fn name(&self) -> &Arc<Path>;
 
-    /// What it is to its user.
+    /// What kind of input it is for the user.
     fn kind(&self) -> InputKind {
         InputKind::File
     }
@@ -66,19 +66,19 @@ pub trait Input: fmt::Debug + Send + Sync {
         false
     }
 
-    /// True if its rows are those at the moment when the source was opened, whatever is written later. Another process that
-    /// opens the source sees another moment.
+    /// True if its rows are as of the moment when the source was opened, whatever is written later. Another process
+    /// that opens the source sees another moment.
     fn is_snapshot(&self) -> bool {
         false
     }
 
-    /// True if a resumed run loads this input again alone when its rows have changed. The other inputs are kept if their rows are the
-    /// same, so all rows are those of the new snapshot.
+    /// True if a resumed run loads only this input again when its rows have changed. The other inputs are kept if their
+    /// rows are unchanged, so all rows are as in the new snapshot.
     fn is_loaded_alone_again(&self) -> bool {
         false
     }
 
-    /// True if it can be read again after it was loaded. An input that is read once can, if it is
+    /// True if it can be read again after it was loaded. An input that is read once can be read again if it is
     /// [kept](Input::keep_in).
     fn is_read_again(&self) -> bool {
         !self.is_read_once()

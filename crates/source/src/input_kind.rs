@@ -2,7 +2,7 @@
 
 use inrush_rows::plural::counted;
 
-/// What an input is to its user.
+/// What kind of input it is for the user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InputKind {
     /// A file or a pipe.

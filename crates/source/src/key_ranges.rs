@@ -1,7 +1,7 @@
 //! Ranges of a key, into which the rows of a database are cut (`split_by`).
 //!
-//! The borders only decide how large the ranges are: whatever they are, each row is in exactly one range, because the database
-//! compares the key with them by its own order, in which they are sorted.
+//! The borders only decide how large the ranges are. With any borders, each row is in exactly one range, because the
+//! borders are sorted in the order in which the database compares the key with them.
 
 use std::ops::Range;
 
@@ -62,7 +62,7 @@ impl KeyRanges {
         )
     }
 
-    /// A text that differs if the ranges do.
+    /// A text that differs if the ranges differ.
     pub fn digest(&self) -> String {
         let mut hash = ContentHash::default();
         for border in &self.borders {
@@ -73,7 +73,7 @@ impl KeyRanges {
     }
 }
 
-/// At most `count_max` of the texts, at even distances.
+/// At most `count_max` of the texts, evenly spaced.
 pub fn evenly(texts: Vec<String>, count_max: usize) -> Vec<String> {
     let count = texts.len();
     if count <= count_max {

@@ -37,7 +37,7 @@ impl ReadPace {
         self.received = self.received.saturating_add(bytes);
     }
 
-    /// Waits until more may be received, or until a stop is asked.
+    /// Waits until more may be received, or until a stop is requested.
     pub fn keep(&mut self, stop: &Stop) {
         let received = std::mem::take(&mut self.received);
         if received > 0 && self.pace.is_limited() {
@@ -62,7 +62,7 @@ mod tests {
             reader.add(10_000);
             reader.add(10_000);
             reader.keep(&stop);
-            // Nothing was received since.
+            // Nothing was received since the last wait.
             reader.keep(&stop);
         }
         let both = begun.elapsed();

@@ -13,14 +13,14 @@ use crate::{SourceError, wait};
 pub struct Permits(Arc<Semaphore>);
 
 impl Permits {
-    /// So many permits, but at least one.
+    /// This many permits, but at least one.
     pub fn new(count: usize) -> Permits {
         let count = count.clamp(1, Semaphore::MAX_PERMITS);
         Permits(Arc::new(Semaphore::new(count)))
     }
 
-    /// A permit, which is given back when it is dropped. Waits while all are taken, until a stop is asked. `input` is
-    /// the table or query that will be read.
+    /// A permit, which is given back when it is dropped. Waits while all are taken, until a stop is requested. `input`
+    /// is the table or query that will be read.
     pub fn take(&self, input: &Path, stop: &Stop) -> Result<OwnedSemaphorePermit, SourceError> {
         let permit = wait(async {
             tokio::select! {

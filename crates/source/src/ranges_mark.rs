@@ -50,7 +50,7 @@ impl RangesMark {
 mod tests {
     use super::*;
 
-    /// Ledgers have this form.
+    /// Existing ledgers have marks in this form.
     #[test]
     fn marks_stay_as_they_are() {
         let ranges = RangesMark {

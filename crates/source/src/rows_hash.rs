@@ -1,7 +1,7 @@
 //! A hash of rows that does not depend on the batches in which they come.
 //!
-//! Each column has three running hashes: of which values are NULL, of the lengths of values, and of their bytes. Their order is
-//! that of the rows, so borders between batches leave no trace.
+//! Each column has three running hashes: of which values are NULL, of the lengths of values, and of their bytes. Values
+//! are added in the order of the rows, so borders between batches make no difference.
 
 use std::hash::Hasher;
 
@@ -133,7 +133,7 @@ impl ColumnHash {
         }
     }
 
-    /// Values of other types by their exact text.
+    /// Adds values of other types by their exact text.
     fn add_others(&mut self, array: &ArrayRef, scratch: &mut Vec<u8>) {
         let Some(cells) = Cells::of(array, false) else {
             return;
@@ -207,7 +207,7 @@ mod tests {
         for column in 0..arrays().len() {
             for row in 0..4 {
                 let mut changed = arrays();
-                // The row becomes that behind it.
+                // This row gets the values of the next row.
                 let array = &changed[column];
                 let parts = [
                     array.slice(0, row),

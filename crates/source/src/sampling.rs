@@ -17,7 +17,7 @@ pub struct ReadingSession {
     pub server: Arc<str>,
     /// The server's process that serves the session.
     pub process_id: i32,
-    /// The session goes to another machine.
+    /// True if the server is on another machine.
     pub is_remote: bool,
     /// The shortest round trip so far, microseconds; `None` without TCP.
     pub round_trip_us: Option<u32>,

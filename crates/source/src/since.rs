@@ -12,18 +12,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{SourceError, input_error, unsuitable};
 
-/// The values of a column that a run loads: from one, and below another.
+/// The values of a column that a run loads: from `from` on, and below `below`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SinceRange {
-    /// The table or query, and its server, in words. Ranges of another one say nothing about this one.
+    /// The table or query, and its server, in words. Only ranges with the same text are used.
     pub of: String,
     /// The column.
     pub column: String,
     /// The smallest value, in the source's own form; `None` if rows are loaded from the beginning.
     pub from: Option<String>,
-    /// Every loaded value is smaller; the next run begins with it.
+    /// Every loaded value is smaller; the next run begins with this value.
     pub below: String,
-    /// The text with which the command has set `from`, if it has.
+    /// The text with which the command has set `from`; `None` if it has not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given: Option<String>,
     /// The transactions that the server's snapshot shows. If another run finds the same, nothing was written in between.
@@ -68,7 +68,7 @@ pub struct Since {
     pub from: Option<String>,
     /// How the bound is found.
     pub bound_by: BoundBy,
-    /// Rows without a value are not loaded. Without this they are refused.
+    /// True if rows without a value are left out; otherwise they are refused.
     pub skips_nulls: bool,
     /// The table or query and its server, in words, for the range that the ledger keeps.
     pub of: String,
@@ -105,7 +105,7 @@ pub struct FoundRange {
     pub range: SinceRange,
     /// The condition on the rows, as in WHERE.
     pub condition: String,
-    /// The range has at least one row.
+    /// True if the range has at least one row.
     pub has_rows: bool,
     /// The number of tables whose new rows are found by an index: each of them is read by one stream.
     pub by_index: usize,
@@ -113,10 +113,11 @@ pub struct FoundRange {
     pub is_safe_because: Option<String>,
     /// The reason why later rows are left to a later run, in words: such as the transaction whose start is the bound.
     pub held_by: Option<String>,
-    /// A write to it, in words, gives a stopped run a new bound; `None` if a stopped run always gets one.
+    /// A stopped run gets a new bound after a write to this place, in words; `None` if a stopped run always gets a new
+    /// bound.
     pub written_to: Option<&'static str>,
-    /// It is the range of a stopped run, and nothing was written since, so the rows that that run has loaded can be
-    /// kept.
+    /// True if it is the range of a stopped run and nothing was written since, so that the rows that the stopped run
+    /// has loaded can be kept.
     pub is_resumed: bool,
 }
 
@@ -140,13 +141,13 @@ impl Since {
                 "give an earlier time, or leave out --from to load from the mark on",
             ));
         }
-        // A bound may be earlier than the last one, as with a longer `lag`. The mark never goes back: rows would be loaded
-        // twice.
+        // A bound may be earlier than the last one, as with a longer `lag`. The mark never goes back, because rows
+        // would then be loaded twice.
         let below = match &start {
             Some(start) if start.as_str() > bound => start.clone(),
             _ => bound.to_owned(),
         };
-        // Nothing was written, so the rows below both bounds are the same, and each is where it was.
+        // Nothing was written, so the rows below both bounds are the same, and each has the same place.
         let resumed = self.stopped.iter().find(|range| {
             range.of == self.of
                 && range.column == self.column
@@ -178,7 +179,7 @@ impl Since {
         Ok(())
     }
 
-    /// The seconds of a `lag`, for a database that does not know the words of PostgreSQL.
+    /// The seconds of a `lag`, for a database that cannot read an interval of PostgreSQL.
     pub fn lag_seconds(lag: &str, input: &Path) -> Result<u64, SourceError> {
         Since::refuse_bare_number(lag, input)?;
         seconds_of(lag).ok_or_else(|| {
@@ -244,7 +245,7 @@ impl Since {
     }
 }
 
-/// The seconds of a time such as `5 minutes` or `1 hour 30 minutes`; `None` if it is none.
+/// The seconds of a time such as `5 minutes` or `1 hour 30 minutes`; `None` if the text is not such a time.
 fn seconds_of(lag: &str) -> Option<u64> {
     if lag.trim() == "0" {
         return Some(0);
@@ -290,7 +291,7 @@ mod tests {
         }
     }
 
-    /// Ledgers have this form.
+    /// Existing ledgers have marks in this form.
     #[test]
     fn marks_stay_as_they_are() {
         let range = SinceRange {

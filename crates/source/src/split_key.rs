@@ -6,7 +6,7 @@ use inrush_rows::sql_text::identifier;
 
 use crate::error::{SourceError, input_error};
 
-/// Refuses a name that no column has. `setting` names it.
+/// Refuses a name that no column has. `setting` is the setting with the name.
 pub fn refuse_unknown_key(
     input: &Path,
     column: &str,
@@ -39,7 +39,8 @@ pub fn null_key(input: &Path, column: &str) -> SourceError {
     )
 }
 
-/// The refusal of a query that may give other rows for each range. `setting` is the one that needs the same rows.
+/// The refusal of a query that may return different rows for each range. `setting` is the setting that needs the same
+/// rows.
 pub fn chosen_rows(input: &Path, what: &str, setting: &str) -> SourceError {
     input_error(
         input,

@@ -8,7 +8,7 @@ use crate::SourceSplit;
 /// The smallest pieces into which an input can be cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
-    /// How many there are.
+    /// The number of steps.
     pub count: u64,
     /// The size of the input.
     pub size_bytes: u64,

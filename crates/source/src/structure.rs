@@ -20,7 +20,7 @@ pub struct TableStructure {
     pub indexes: Vec<TableIndex>,
     /// Its partitions; `None` if it has none, or if they are not asked for.
     pub partitioning: Option<TablePartitioning>,
-    /// What a target cannot have, each with its name and the reason.
+    /// Objects that a target cannot have, each with its name and the reason.
     pub left_out: Vec<String>,
 }
 
@@ -29,7 +29,7 @@ pub struct TableStructure {
 pub struct TableIndex {
     /// Its name.
     pub name: String,
-    /// Two rows cannot have the same key.
+    /// True if two rows cannot have the same key.
     pub is_unique: bool,
     /// The text after `CREATE INDEX name ON table `: the method, the columns and the rest.
     pub definition: String,
@@ -37,7 +37,7 @@ pub struct TableIndex {
     pub constraint: Option<String>,
     /// Its key columns, without expressions.
     pub key_columns: Vec<String>,
-    /// Two NULLs are the same key, which PostgreSQL has since version 15.
+    /// True if two NULLs count as the same key (PostgreSQL 15 and later).
     pub nulls_are_equal: bool,
     /// Objects of the database that its definition names, apart from those that every server has.
     pub needs: Vec<NeededObject>,
@@ -74,7 +74,7 @@ pub struct TablePartition {
     pub bound: String,
     /// Its own key, if it is partitioned itself.
     pub partition_by: Option<String>,
-    /// Indexes that it has and the table has not.
+    /// Indexes that the partition has and the table does not have.
     pub indexes: Vec<TableIndex>,
     /// Its partitions.
     pub partitions: Vec<TablePartition>,

@@ -77,7 +77,7 @@ pub(super) fn changed_while_open(make: &MakeCase<'_>, random: &mut Random) -> Re
     Ok(())
 }
 
-/// The answers for each split alone, by several threads.
+/// The answers for each split alone, asked by several threads.
 fn each_is_same(source: &dyn Source, content: &[SplitContent]) -> Result<bool, String> {
     const THREADS: usize = 3;
     let ask = |first: usize| {

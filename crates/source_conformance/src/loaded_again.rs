@@ -115,7 +115,7 @@ fn compare(
             return Err(format!("{name} counts as {told}, and its rows are {found}"));
         }
     }
-    // New inputs of the same moment.
+    // A new source at the same moment.
     let others = case.open(&Stop::default()).map_err(told)?;
     let all = |loaded: &[LoadedInput]| {
         let rows = loaded.iter().flat_map(|input| &input.rows);

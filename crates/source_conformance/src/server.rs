@@ -1,4 +1,4 @@
-//! S-22 to S-24: the server of a source: its sessions, its rate, and what a preflight is told.
+//! S-22 to S-24: the server of a source: its sessions, its rate, and what it reports to a preflight.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -17,9 +17,9 @@ use super::reading::{Row, Way, add_rows, read, rows, same, told};
 
 /// Rows of a case.
 const ROWS: usize = 300;
-/// Rows that no source receives at once: a rate holds between the batches of a driver.
+/// More rows than any source receives at once, because the rate is limited only between the batches of a driver.
 const RATE_ROWS: usize = 20_000;
-/// A chunk is a few of them.
+/// The bytes of a chunk: a few rows.
 const CHUNK_BYTES: usize = 400;
 /// Chunks after which the server is asked.
 const LOOKS: usize = 3;
@@ -128,7 +128,7 @@ pub(super) fn rate_is_kept(make: &MakeCase<'_>, random: &mut Random) -> Result<(
     };
     let begun = Instant::now();
     let pieces = read(&*source, 0, way, random)?;
-    // On a slow machine the limit is low as well: a source that ignores it must be seen.
+    // On a slow machine, the limit is lowered too, so that the test still notices a source that ignores it.
     let seconds = SECONDS.max(4.0 * begun.elapsed().as_secs_f64());
     let bytes: u64 = pieces.iter().map(|piece| piece.meter.text_bytes).sum();
     let rate = (bytes as f64 / seconds) as u64;
@@ -171,12 +171,12 @@ fn stop_ends_the_wait(case: &dyn Case, rate: u64) -> Result<(), String> {
             let mut records = Records::default();
             while let Some(chunk) = reader.next_chunk(&mut records)? {
                 reader.recycle(chunk);
-                // After the first row nobody listens any more.
+                // After the first row, the channel has no receiver.
                 let _ = received.send(());
             }
             Ok(())
         });
-        // It fails if the reader has failed.
+        // Receiving fails if the reader has failed.
         let _ = first.recv();
         let asked = Instant::now();
         stop.ask(StopReason::Interrupted);

@@ -1,4 +1,4 @@
-//! The answers of DuckDB about expressions are kept here, so that all plans of a run ask only once.
+//! Keeps DuckDB's answers about expressions, so that all plans of a run ask each question only once.
 //!
 //! A flow with outputs is planned once for each of them, each time with the conditions of all outputs. Without this, the time of
 //! planning would grow with the square of their number.

@@ -15,8 +15,8 @@ use crate::answers::Answers;
 use crate::lookup::Reference;
 use crate::room;
 
-/// The most bytes of DuckDB's buffers for all streams together. Texts that functions make are not covered by it: they have a
-/// [room](crate::room) of their own.
+/// The most bytes of DuckDB's buffers for all streams together. This does not include the texts that functions make:
+/// these have a limit of their own ([`room`](crate::room)).
 pub const BUFFER_BYTES_MAX: u64 = 256 << 20;
 
 /// Bytes of DuckDB's library in memory, with what it keeps for each database. Measured.

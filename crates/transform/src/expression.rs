@@ -78,7 +78,7 @@ impl Expression {
             in_differences: BTreeSet::new(),
         };
         expression.walk(part)?;
-        // It is a part of longer statements, in parentheses.
+        // The expression will be used in parentheses, as a part of longer statements.
         let enclosed = serialized(link, &in_parentheses(text), text.len());
         let enclosed = enclosed.map_err(|(_, kind)| (None, kind))?;
         match single_part(&enclosed) {
@@ -222,14 +222,14 @@ fn serialized(link: &Link, expression: &str, length: usize) -> Result<Value, Fau
         .map_err(|error: AdbcError| engine(error.message))?;
     let json = rows.into_iter().flatten().flatten().next();
     let json = json.ok_or_else(|| engine("it returned no parse tree".to_owned()))?;
-    // The parser of JSON limits the depth; everything else in it is DuckDB's own.
+    // Only the depth limit of the JSON parser can fail here, because DuckDB itself wrote the JSON.
     let tree: Value = serde_json::from_str(&json).map_err(|_| (None, StepErrorKind::TooDeep))?;
     if tree["error"] != Value::Bool(true) {
         return Ok(tree);
     }
     let message = tree["error_message"].as_str().unwrap_or_default();
     if tree["error_type"] != "parser" {
-        // Another statement than a SELECT follows it.
+        // A statement that is not a SELECT follows the expression.
         return Err((None, StepErrorKind::NotOneExpression));
     }
     let position = tree["position"].as_str().and_then(|text| text.parse().ok());

@@ -46,7 +46,8 @@ impl Folds {
             match self.case {
                 false => push(letter),
                 true if letter.is_ascii() => push(letter.to_ascii_lowercase()),
-                // By way of the upper case, in which the forms of a letter meet: of sigma, for example, and of sharp s.
+                // The letter is converted to upper case first, because there the forms of a letter become equal: those
+                // of sigma, for example, and of sharp s.
                 true => letter
                     .to_uppercase()
                     .flat_map(char::to_lowercase)

@@ -1,8 +1,9 @@
 //! Steps that a destination evaluates itself, in the statement by which it adds rows, if it is DuckDB as well.
 //!
-//! The statement is made by the same functions as that of the runner ([`statement::kept`]). It tells only how many rows it has
-//! added. So it fails as a whole for each row that the runner might reject, also if the runner would keep it after a closer look;
-//! then the runner takes the rows. What the runner does beyond expressions is not given to a destination: [`of`] says why.
+//! The statement is made by the same functions as that of the runner ([`statement::kept`]). The statement returns only
+//! how many rows it has added. So it fails as a whole if the runner might reject one of the rows, even if the runner
+//! would keep this row after a closer look. Then the runner evaluates the rows. Steps that do more than evaluate
+//! expressions are not given to a destination: [`of`] returns the reason.
 
 use inrush_rows::column_type::ColumnType;
 use inrush_rows::sql_text::identifier;
@@ -20,7 +21,7 @@ use crate::statement;
 pub struct Loaded<'a> {
     /// Its name among the columns before the steps and the derived ones.
     pub name: &'a str,
-    /// NULL may be loaded.
+    /// True if NULL may be loaded.
     pub nullable: bool,
 }
 
@@ -29,9 +30,9 @@ pub struct Loaded<'a> {
 pub struct Parts {
     /// Settings of a session, which the results depend on.
     pub session: Vec<String>,
-    /// The statement before the rows, which are named where a table may be.
+    /// The part of the statement before the name of the rows.
     pub before: String,
-    /// The statement after the rows.
+    /// The part of the statement after the name of the rows.
     pub after: String,
     /// The index of the step whose condition leaves rows out, if there is one.
     pub filter: Option<usize>,
@@ -135,7 +136,7 @@ fn odd(planned: &Planned) -> Vec<String> {
     odd
 }
 
-/// A column whose name another one has, but for case: DuckDB gives the second one another name.
+/// A column whose name differs from that of another column only in case. DuckDB renames the second one.
 fn folded_twice(planned: &Planned) -> Option<&str> {
     let mut known = std::collections::BTreeSet::new();
     let columns = planned.columns.iter().chain(&planned.derived);

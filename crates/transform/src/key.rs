@@ -89,7 +89,7 @@ pub(crate) fn append_key_with_nulls(keys: &[(&ArrayRef, KeyClass)], row: usize, 
     }
 }
 
-/// A value after its length.
+/// Appends the length of a value, and then the value.
 fn append_part(array: &ArrayRef, class: KeyClass, row: usize, key: &mut Vec<u8>) {
     let start = key.len();
     key.extend_from_slice(&[0; 4]);

@@ -411,8 +411,8 @@ fn dates_among(names: &BTreeSet<String>, named: &[usize], visible: &[Visible]) -
     dates.map(|column| column.name.clone()).collect()
 }
 
-/// The outputs that take a row, as a number with a bit for each. A condition is evaluated only for rows that no output before it
-/// takes, unless a row goes to each.
+/// The outputs that take a row, as a number with a bit for each. A condition is evaluated only for rows that no output
+/// before it takes, unless `each` is true.
 fn outputs_of_row(conditions: &[String], each: bool) -> String {
     let bits = conditions.iter().enumerate();
     let whens = bits.map(|(at, condition)| format!("WHEN {condition} THEN {}", 1_u64 << at));

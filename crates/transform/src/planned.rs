@@ -29,7 +29,7 @@ pub struct PlannedStep {
     pub action: StepAction,
     /// Columns that its expressions name, by their names.
     pub named: Vec<String>,
-    /// The columns whose infinite dates its condition does not understand.
+    /// The columns whose infinite dates its condition cannot handle.
     pub finite: FiniteDates,
 }
 
@@ -110,13 +110,14 @@ pub struct DerivedColumn {
     pub sql: String,
     /// Columns that the expression names, by their names.
     pub named: Vec<String>,
-    /// A result that is infinite or NaN may be intended by the expression, and is not taken for a failure.
+    /// True if the expression may intend a result that is infinite or NaN, so that such a result is not a failure.
     pub may_be_special: bool,
-    /// The columns whose infinite dates it does not understand.
+    /// The columns whose infinite dates the expression cannot handle.
     pub finite: FiniteDates,
 }
 
-/// The columns of dates whose infinite values an expression does not understand; none if it asks for infinity itself.
+/// The columns of dates whose infinite values an expression cannot handle; none if the expression itself tests for
+/// infinity.
 #[derive(Clone, Debug, Default)]
 pub struct FiniteDates {
     /// In functions that are NULL for such a date.
@@ -152,7 +153,7 @@ impl Planned {
 }
 
 impl StepAction {
-    /// The word of a package for it.
+    /// Its keyword in a package.
     pub fn word(&self) -> &'static str {
         match self {
             StepAction::Derive(_) => "derive",

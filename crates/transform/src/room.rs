@@ -1,9 +1,10 @@
 //! The memory that texts may take while DuckDB evaluates expressions. DuckDB's own limit does not cover them.
 //!
-//! Some functions make long texts of short ones: `replace(b, 'a', c)` has as many times the length of `c` as `b` has letters.
-//! Therefore a check is called before each of them ([`MACROS`]), with the same arguments, and for each derived text. It adds
-//! the bytes that the function is going to make. If the rows of a batch need more than there is room for, the statement
-//! fails before the memory is allocated, and fewer rows are evaluated together. A row that is alone and needs more is a reject.
+//! Some functions make long texts of short ones: `replace(b, 'a', c)` may put `c` in the place of each letter of `b`.
+//! Therefore a check is called before each of them ([`MACROS`]), with the same arguments, and for each derived text. It
+//! adds up the bytes that the function is going to make. If the rows of a batch need more than there is room for, the
+//! statement fails before the memory is allocated, and fewer rows are evaluated together. A row that is alone and needs
+//! more is a reject.
 //!
 //! DuckDB evaluates on the thread that calls it, so the room of a stream is that of its thread.
 
@@ -40,8 +41,8 @@ const LETTER_PAIRS_MAX: usize = 100_000_000;
 /// Bytes for each value that a path into a JSON document finds, beside its text.
 const FOUND_BYTES: usize = 16;
 
-/// The functions that are called before others. The one for derived texts is called for each row, because a constant text
-/// takes memory for each row.
+/// The checks, which are called before other functions. The one for derived texts is called for each row, because a
+/// constant text takes memory for each row.
 const CHECKS: [TextCheck; 8] = [
     check(MADE, 1, look_at_made),
     TextCheck {
@@ -187,7 +188,8 @@ pub(crate) fn was_too_small() -> bool {
     ROOM.get().was_too_small
 }
 
-/// Rows are evaluated once more, or others in their place: `used` are the bytes that were taken before them.
+/// Begins again, with the same rows or with others in their place. `used` are the bytes that were taken before these
+/// rows.
 pub(crate) fn again(used: usize) {
     ROOM.set(Room {
         used,
@@ -222,7 +224,7 @@ fn look_at_made(texts: &[&[u8]]) -> Result<(), String> {
     take(texts[0].len())
 }
 
-/// A text, what is searched in it, and what is put in its place.
+/// Takes room for a replacement. `texts` are a text, the text that is searched in it, and the replacement.
 fn look_at_replaced(texts: &[&[u8]]) -> Result<(), String> {
     let [text, searched, put] = texts else {
         return Ok(());
@@ -235,8 +237,9 @@ fn look_at_replaced(texts: &[&[u8]]) -> Result<(), String> {
     take(text.len().saturating_add(places.saturating_mul(growth)))
 }
 
-/// A text, and what is put in the place of the matches of a regular expression: at most one match for each letter and one at
-/// the end. All matches together are not longer than the text, and so are those of a group (`\\1`).
+/// Takes room for a replacement of matches. `texts` are a text, and the replacement for the matches of a regular
+/// expression. There is at most one match for each letter and one at the end. All matches together are not longer than
+/// the text, and so are those of a group (`\\1`).
 fn look_at_matched(texts: &[&[u8]]) -> Result<(), String> {
     let [text, put] = texts else {
         return Ok(());
@@ -251,7 +254,7 @@ fn look_at_matched(texts: &[&[u8]]) -> Result<(), String> {
     )
 }
 
-/// A text, and the number of characters that it gets.
+/// Takes room for a padded text. `texts` are a text, and the number of characters that it gets.
 fn look_at_padded(texts: &[&[u8]]) -> Result<(), String> {
     let [text, length] = texts else {
         return Ok(());
@@ -261,7 +264,7 @@ fn look_at_padded(texts: &[&[u8]]) -> Result<(), String> {
     take(text.len().max(length.saturating_mul(CHARACTER_BYTES_MAX)))
 }
 
-/// Two texts whose letters are compared by pairs. The memory is free again after each row.
+/// Takes room to compare the letters of two texts by pairs. The memory is free again after each row.
 fn look_at_compared(texts: &[&[u8]]) -> Result<(), String> {
     let before = ROOM.get().used;
     let pairs = texts
@@ -273,7 +276,7 @@ fn look_at_compared(texts: &[&[u8]]) -> Result<(), String> {
     Ok(())
 }
 
-/// Two texts whose letters are compared by pairs, without memory for each pair.
+/// Takes room to compare the letters of two texts by pairs, without memory for each pair.
 fn look_at_paired(texts: &[&[u8]]) -> Result<(), String> {
     let pairs = texts
         .iter()
@@ -289,8 +292,9 @@ fn look_at_paired(texts: &[&[u8]]) -> Result<(), String> {
     }
 }
 
-/// A JSON document, and a path, or a list of paths, to values in it. One path without `*` finds one value, so its text is not
-/// longer than the document. With `..*` a value is found once more for each array or object around it.
+/// Takes room for the values that are found in a JSON document. `texts` are the document, and a path, or a list of
+/// paths, to values in it. One path without `*` finds one value, so its text is not longer than the document. With
+/// `..*` a value is found once more for each array or object around it.
 fn look_at_searched(texts: &[&[u8]]) -> Result<(), String> {
     let [document, path] = texts else {
         return Ok(());
@@ -313,7 +317,7 @@ fn look_at_searched(texts: &[&[u8]]) -> Result<(), String> {
     take(each.saturating_mul(times))
 }
 
-/// The most arrays and objects of a JSON document that are in each other, and the number of its values at most.
+/// How deep the arrays and objects of a JSON document are nested, and the most values that it may have.
 fn depth_and_values(document: &[u8]) -> (usize, usize) {
     let (mut depth, mut deepest, mut values) = (0_usize, 0, 1);
     let mut bytes = document.iter();

@@ -65,7 +65,7 @@ pub struct OutputSpec {
     pub kept: usize,
     /// Its target, for people.
     pub target: String,
-    /// A row goes to every output whose condition is true; if this is false, only to the first of these outputs.
+    /// True if a row goes to every output whose condition is true; false if it goes only to the first of these outputs.
     pub each: bool,
     /// True if rows that no output takes are rejected; otherwise they are filtered.
     pub rejects: bool,

@@ -67,7 +67,7 @@ enum Stage {
 }
 
 impl StagedStep {
-    /// The word of a package for it.
+    /// Its keyword in a package.
     pub fn word(&self) -> &'static str {
         match self {
             StagedStep::Expressions(step) => step.action.word(),
@@ -224,7 +224,7 @@ impl Staged {
         }
     }
 
-    /// Tells the steps that make rows of columns which of these columns later steps use.
+    /// Notes, in the steps that turn columns into rows, which of these columns later steps use.
     fn note_used(&mut self) {
         let mut used = BTreeSet::new();
         let mut noted = Vec::new();
@@ -309,7 +309,7 @@ impl Staged {
         bytes.sum()
     }
 
-    /// From now on, rows get numbers that stand for no member of a reference: they are not loaded.
+    /// From now on, rows get numbers that belong to no member of a reference. Such rows are not loaded.
     pub fn rehearse(&self) {
         for step in &self.steps {
             if let StagedStep::Lookup(lookup) = step

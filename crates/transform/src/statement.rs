@@ -32,17 +32,18 @@ pub fn rows_of_view(view: &str, columns: &Schema) -> String {
     format!("(SELECT {} FROM {view})", fields.join(", "))
 }
 
-/// All values by one expression each; fails as a whole if an expression fails for a row.
+/// The statement for all values, with one expression for each. It fails as a whole if an expression fails for a row.
 pub fn quick(planned: &Planned, from: &str) -> String {
     Builder::new(from).all(planned, false)
 }
 
-/// Each value, and after it whether its expression failed.
+/// The statement for all values, each followed by a column that says whether its expression failed.
 pub fn careful(planned: &Planned, from: &str) -> String {
     Builder::new(from).all(planned, true)
 }
 
-/// The value of one expression alone, for a row that has passed the steps before it. Fails with its reason.
+/// The statement for the value of one expression alone, for a row that has passed the steps before it. It fails with
+/// the reason of the expression.
 pub fn only(planned: &Planned, from: &str, expression: usize) -> String {
     let (sql, column, rows) = alone(planned, from, expression);
     let sql = match column {
@@ -52,7 +53,7 @@ pub fn only(planned: &Planned, from: &str, expression: usize) -> String {
     format!("SELECT {sql} FROM ({rows})")
 }
 
-/// NULL, in the type of an expression.
+/// The statement for NULL in the type of an expression.
 pub fn null_of(planned: &Planned, from: &str, expression: usize) -> String {
     let (sql, _, rows) = alone(planned, from, expression);
     format!("SELECT CASE WHEN false THEN {sql} END FROM ({rows})")

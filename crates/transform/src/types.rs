@@ -112,7 +112,7 @@ pub struct Carried {
     pub cast: Option<&'static str>,
 }
 
-/// What a result of this type of DuckDB becomes.
+/// The type that a result of this type of DuckDB gets.
 pub fn carried(found: &str) -> Result<Carried, StepErrorKind> {
     let own = |column_type| {
         Ok(Carried {

@@ -5,8 +5,8 @@ use std::ops::Range;
 use crate::error::StepErrorKind;
 use crate::expression::Fault;
 
-/// Why DuckDB cannot read a text that it has refused, if a bracket, a quote or a comment is the reason. The part that is meant
-/// is the one that is open, or the bracket that closes nothing.
+/// Why DuckDB cannot read a text that it has refused, if a bracket, a quote or a comment is the reason. The fault marks
+/// the part that is not closed, or the bracket that closes nothing.
 pub(crate) fn fault(text: &str) -> Option<Fault> {
     let bytes = text.as_bytes();
     let mut open: Vec<usize> = Vec::new();

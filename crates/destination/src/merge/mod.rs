@@ -1,10 +1,10 @@
 //! Merges the staged rows of a target by their key, for destinations that do it by statements of SQL, in the transaction of
 //! their publish.
 //!
-//! Rows whose key is in the target are written by an UPDATE, the others by an INSERT. One statement that does both (`MERGE`,
-//! `INSERT ... ON CONFLICT`) would not keep versions, and has its own hazards in each database. A query counts what will
-//! become of the rows before the target is changed, because not every driver counts the rows of a statement. Another one
-//! compares the target with the staged rows afterwards.
+//! Rows whose key is in the target are written by an UPDATE, the others by an INSERT. One statement that does both
+//! (`MERGE`, `INSERT ... ON CONFLICT`) would not keep versions, and has its own hazards in each database. A query
+//! counts what will become of the rows before the target is changed, because not every driver counts the rows of a
+//! statement. Another query compares the target with the staged rows afterwards.
 //!
 //! A target that keeps versions has one current version of each key, whose end is NULL. Then the UPDATE is preceded by one
 //! that ends the current versions of changed rows; their new versions are among the inserted rows.
@@ -25,7 +25,7 @@ use crate::publishing::MergedRows;
 use crate::steps::Step;
 use crate::target::{ColumnPlan, MergePlan, TargetPlan, VersionColumns};
 
-/// Stands for the start of the run in a plan.
+/// The placeholder for the start of the run in a plan.
 const START: &str = "<start of the run>";
 
 /// How a database writes the statements of a merge. The defaults are those of the SQL standard, as far as it has them.
@@ -101,7 +101,8 @@ pub trait MergeDialect {
         format!("CAST('{text}' AS {})", valid_from.sql)
     }
 
-    /// The rows of a target are counted before and after, because its rules may silently leave out or replace rows.
+    /// True if the rows of a target are counted before and after the merge, because its rules may silently leave out or
+    /// replace rows.
     fn counts_target(&self) -> bool {
         false
     }

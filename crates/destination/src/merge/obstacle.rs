@@ -10,7 +10,7 @@ use crate::target::TargetPlan;
 pub enum MergeObstacle {
     /// There is no unique index on exactly the key; with versions, on the key of current versions.
     NoIndex,
-    /// A unique index on these columns of the key allows one version of a row only.
+    /// A unique index on these columns of the key allows only one version of a row.
     OneVersion(Vec<String>),
     /// A unique index treats NULL as equal to NULL, and the key may be NULL.
     EqualNulls(String),

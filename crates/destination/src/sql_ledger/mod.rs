@@ -32,8 +32,8 @@ pub trait LedgerSession {
     fn rows(&mut self, doing: &str, query: &str) -> Result<Vec<Vec<Option<String>>>>;
 }
 
-/// What differs between the SQL of databases in the ledger's statements. A hint stands after the name of a table, and begins with a
-/// blank. It is empty where the database needs none.
+/// The parts of the ledger's statements that differ between databases. A hint follows the name of a table and begins
+/// with a blank. It is empty if the database needs no hint.
 #[derive(Clone, Copy, Debug)]
 pub struct LedgerDialect {
     /// Writes a text as a literal.
@@ -62,7 +62,7 @@ pub struct SqlLedger {
     pub run: String,
     /// The table of units.
     pub unit: String,
-    /// The table of what runs did to their targets. Ledgers of older versions lack it.
+    /// The table of the changes that runs made to their targets. Ledgers of older versions lack it.
     pub change: String,
     /// The table of the runs' lineage. Ledgers of older versions lack it.
     pub lineage: String,

@@ -16,12 +16,12 @@ pub struct Addend {
     pub sql: String,
     /// The factor by which its value is multiplied in the measure.
     pub times: i128,
-    /// The power of ten by which it is multiplied, too.
+    /// The exponent of the power of ten by which it is also multiplied.
     pub exponent: i32,
 }
 
 impl Addend {
-    /// An aggregate whose value is added as it is.
+    /// An aggregate whose value is added unchanged.
     pub fn whole(sql: String) -> Addend {
         Addend::scaled(sql, 0)
     }
@@ -41,7 +41,7 @@ impl Addend {
                 sum.add_at(self.exponent, number * self.times);
                 true
             }
-            // A decimal of the database, which is added as it is.
+            // A decimal of the database, which is added unchanged.
             Err(_) => self.times == 1 && self.exponent == 0 && sum.add_text(text),
         }
     }
@@ -64,12 +64,13 @@ pub type TextRows = Vec<Vec<Option<String>>>;
 pub struct SumDialect {
     /// The function that counts rows and values: `count`.
     pub count: &'static str,
-    /// The type of the texts in which the sums come.
+    /// The type of text as which the sums are returned.
     pub text_type: &'static str,
 }
 
 impl StagedSums {
-    /// Asks for the sums of all rows of a table, by as many queries as are needed. `rows` runs the query of these expressions.
+    /// Asks for the sums of all rows of a table, by as many queries as are needed. `rows` runs a query for these
+    /// expressions.
     pub fn ask(
         dialect: SumDialect,
         doing: &str,

@@ -124,7 +124,7 @@ impl Flaw {
         }
     }
 
-    /// True if lines that begin before it are read.
+    /// The end of the lines to read: lines that begin before it are read.
     pub fn end(self, range: &Range<u64>, line: &Line) -> u64 {
         match self {
             Flaw::LosesRowAtSplitEnd => range.end.saturating_sub(line.text.len() as u64 - 1),

@@ -12,7 +12,7 @@ use crate::error::{of_session, unsuitable};
 /// Bytes of a row besides its values, as they are sent.
 const ROW_BYTES: u64 = 10;
 
-/// What the planner is not to use, so that a plan has only what the query itself says.
+/// Methods that the planner must not use, so that a plan shows only what the query itself says.
 const PLANNED_OTHERWISE: [&str; 3] = ["enable_indexscan", "enable_indexonlyscan", "enable_sort"];
 
 /// The planner's expectations of a SELECT.
@@ -22,11 +22,11 @@ pub struct Explained {
     pub rows: u64,
     /// Bytes of all rows.
     pub bytes: u64,
-    /// It keeps only some of its rows (LIMIT, TABLESAMPLE), so it may keep different rows when it is run again.
+    /// True if it keeps only some of its rows (LIMIT, TABLESAMPLE), so it may keep different rows when it is run again.
     has_chosen_rows: bool,
     /// A part of it depends on the order of rows, so it may have other rows or values when it is run again: its name in SQL.
     depends_on_order: Option<&'static str>,
-    /// It reads foreign tables.
+    /// True if it reads foreign tables.
     pub has_foreign_rows: bool,
     /// Words before a parenthesis, among them the names of all functions.
     called: Vec<String>,
@@ -51,8 +51,9 @@ impl Explained {
 
     /// Asks the server about a SELECT that is to be run once for each range of a key.
     ///
-    /// The planner's own LIMIT, for a minimum, and its own way to do DISTINCT by sorting look like a LIMIT and a DISTINCT ON
-    /// of the user. Without indexes and sorts it does neither where there is another way.
+    /// The planner may find a minimum by a LIMIT of its own, and do DISTINCT by sorting. In a plan, these look like a
+    /// LIMIT and a DISTINCT ON of the user. So the planner is asked to use no indexes and sorts: then it does neither,
+    /// if there is another way.
     pub fn of_ranges(
         session: &mut BlockingSession,
         input: &Path,
@@ -64,7 +65,7 @@ impl Explained {
         Ok(explained)
     }
 
-    /// The first numbers are those of the topmost node.
+    /// Reads a plan. The first numbers in it are those of the topmost node.
     fn read(json: &str) -> Explained {
         let rows = number_of(json, "\"Plan Rows\": ").max(1);
         let width = number_of(json, "\"Plan Width\": ");
@@ -123,7 +124,7 @@ impl Explained {
         removed.any(|(at, name)| !self.json[at + name.len()..].starts_with('0'))
     }
 
-    /// Refuses a statement with functions that give other values when they are called again, such as random().
+    /// Refuses a statement with functions that may return other values when they are called again, such as random().
     pub fn refuse_volatile(
         &self,
         session: &mut BlockingSession,
@@ -171,7 +172,8 @@ impl Explained {
         }
     }
 
-    /// Refuses a statement that gives other rows when it is run again, as `setting` does.
+    /// Refuses a statement that may return other rows when it is run again. `setting` is the setting that runs it
+    /// again.
     pub fn refuse_chosen_rows(&self, input: &Path, setting: &str) -> Result<(), SourceError> {
         match self.has_chosen_rows {
             false => Ok(()),
@@ -196,7 +198,7 @@ fn set_planner(session: &mut BlockingSession, input: &Path, to: &str) -> Result<
     done.map(drop).map_err(|error| of_session(input, error))
 }
 
-/// The words of a plan that stand before a parenthesis, without their schemas, each once.
+/// The words of a plan that are directly before a parenthesis, without their schemas, each once.
 fn words_before_parentheses(json: &str) -> Vec<String> {
     let mut words = Vec::new();
     for (end, _) in json.match_indices('(') {

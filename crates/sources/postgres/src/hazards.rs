@@ -1,6 +1,6 @@
-//! Finds for a preflight what would stop or disturb a run that reads from a server during a whole load.
+//! Finds hazards for a preflight: what would stop or disturb a run while it reads from a server.
 //!
-//! Timeouts of the role are no hazards: every session sets them to 0 ([`inrush_pgclient::SETTINGS`]).
+//! Timeouts of the role are not hazards: every session sets them to 0 ([`inrush_pgclient::SETTINGS`]).
 
 use std::path::Path;
 
@@ -14,8 +14,8 @@ use crate::error::of_session;
 use crate::snapshot_age;
 
 /// The settings of a server that limit how long a snapshot lasts: whether it is a standby that cancels reading
-/// transactions, after how many milliseconds, and after how many minutes old rows may be removed. The last setting
-/// ended with PostgreSQL 16.
+/// transactions, after how many milliseconds, and after how many minutes old rows may be removed. PostgreSQL 17 removed
+/// the last setting.
 const LIMITS_OF_SNAPSHOTS: &str = "SELECT \
     pg_catalog.pg_is_in_recovery() AND NOT pg_catalog.current_setting('hot_standby_feedback')::pg_catalog.bool, \
     (SELECT setting FROM pg_catalog.pg_settings WHERE name = 'max_standby_streaming_delay'), \
@@ -69,7 +69,7 @@ pub fn of_reading(
 /// How long a snapshot of a server lasts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Limits {
-    /// It is a standby that cancels reading transactions, unless `delay_ms` is negative.
+    /// True if it is a standby that cancels reading transactions, unless `delay_ms` is negative.
     cancels: bool,
     /// `max_standby_streaming_delay`, in milliseconds; negative: no limit.
     delay_ms: i64,
@@ -80,7 +80,8 @@ struct Limits {
 }
 
 fn ask(keeper: &mut BlockingSession) -> Result<(Option<ConnectionsLeft>, Limits), SessionError> {
-    // Within a transaction the server's activity stays as it was first read, unless it is cleared.
+    // Within a transaction, the server returns the activity that was read first, unless the statistics snapshot is
+    // cleared.
     let sql = format!("SELECT pg_catalog.pg_stat_clear_snapshot(); {CONNECTIONS_LEFT}");
     let rows = keeper.query(&sql, "asking for the server's limits")?;
     let left = rows.rows.first().and_then(|row| ConnectionsLeft::read(row));

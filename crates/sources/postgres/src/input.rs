@@ -1,4 +1,4 @@
-//! An input: a table without partitions, a partition, a view, or a query; or one range of a key of these.
+//! An input: a table without partitions, a partition, a view, or a query; or a range of a key of one of these.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ pub struct TableInput {
     pub of: Arc<DatabaseInput>,
     /// What follows FROM.
     pub from: String,
-    /// Its pages, if its rows have a place in them.
+    /// The number of its pages, if its rows have a place in them.
     pub pages: Option<u64>,
     /// The ranges of a key into which it is cut instead.
     pub keys: Option<Arc<KeyRanges>>,

@@ -20,7 +20,7 @@ const RANGES_MAX: usize = 512;
 /// The approximate number of keys in a sample.
 const SAMPLE_ROWS: u64 = 50_000;
 
-/// A key that is asked for.
+/// The key for which ranges are wanted.
 pub struct KeyAsked<'a> {
     /// The name of the input, for messages.
     pub input: &'a Path,
@@ -32,9 +32,9 @@ pub struct KeyAsked<'a> {
     pub filter: Option<&'a str>,
     /// All columns of the input.
     pub fields: &'a [FieldDescription],
-    /// The server enforces that the column has no NULL in any row.
+    /// True if the server enforces that the column has no NULL in any row.
     pub not_null: bool,
-    /// Rows whose key is NULL are wanted.
+    /// True if rows whose key is NULL are read too.
     pub takes_nulls: bool,
 }
 

@@ -12,7 +12,7 @@
 //! A table without partitions is one input, and each partition of a partitioned table is one ([`relations`]). An input
 //! that has pages is cut into ranges of pages, which the server reads by a TID range scan. A view, a foreign table or a
 //! query is one input with one split. With `split_by`, any of them is one input, cut into ranges of a key ([`keys`]). A
-//! split is a range of bytes of the input's size, and each page or range of the key has the same number of bytes; the
+//! split is a range of bytes of the input's size, and each page or range of the key has the same number of bytes. The
 //! position of a row is its page times 65,536 plus its number in the page, or its number in the order of reading.
 //!
 //! # Rows
@@ -25,12 +25,12 @@
 //!
 //! # Changes since an earlier run
 //!
-//! The state of an input is the snapshot itself, which changes with every transaction of the server that writes. Where
-//! it has changed, ranges that were loaded before are read again and their hashes compared. Rows that can change without such
-//! a write ([`unseen_changes`]), and those of a standby ([`snapshot`]), have another state each time. A table that is declared
-//! `stable` is not read again. With `proven` in the settings the server counts and hashes the rows of each range ([`proof`]), and only
-//! the ranges that have changed are loaded again. An incremental load keeps rows of a stopped run if nothing was written to the server
-//! since ([`since`]): then it reads the same range.
+//! The state of an input is the snapshot itself, which changes with every transaction of the server that writes. If it
+//! has changed, ranges that were loaded before are read again and their hashes are compared. Rows that can change
+//! without such a write ([`unseen_changes`]), and rows of a standby ([`snapshot`]), have another state each time. A
+//! table that is declared `stable` is not read again. With `proven` in the settings the server counts and hashes the
+//! rows of each range ([`proof`]), and only the ranges that have changed are loaded again. An incremental load keeps
+//! rows of a stopped run if nothing was written to the server since ([`since`]): then it reads the same range.
 
 mod catalog;
 mod columns;
@@ -89,7 +89,7 @@ pub struct Settings {
     pub is_stable: bool,
     /// Each range of `split_by` is an input, and a resumed run compares the count of its rows and the sum of their hashes.
     pub proven: Option<ProvenRanges>,
-    /// Only rows with such values are read.
+    /// Only rows with values in this range are read.
     pub since: Option<Since>,
     /// What a new target gets besides its columns and its primary key.
     pub structure: StructureAsked,

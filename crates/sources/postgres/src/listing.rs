@@ -12,14 +12,15 @@ use inrush_source::SourceError;
 use crate::error::{input_error, of_session};
 use crate::snapshot::open_keeper;
 
-/// The tables that a message names.
+/// The most tables that a message names.
 const SHOWN_MAX: usize = 10;
-/// The tables that a pattern may mean.
+/// The most tables that a pattern may match.
 const TABLES_MAX: usize = 1_000_000;
 /// The most tables in which a similar name is looked for.
 const SEARCHED_MAX: usize = 10_000;
 
-/// A pattern of the names of tables: `sales.*`. In a part without quotes `*` stands for any characters and `?` for one.
+/// A pattern of the names of tables: `sales.*`. In a part without quotes, `*` matches any characters and `?` one
+/// character.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TablePattern {
     text: String,
@@ -100,7 +101,7 @@ pub fn tables_like(
     Ok(found)
 }
 
-/// What to write in place of a name that the database does not have. An error leads to no advice.
+/// Advice on what to write in place of a name that the database does not have. If the search fails, there is no advice.
 pub fn instead_of(session: &mut BlockingSession, schema: Option<&str>, name: &str) -> String {
     const FORM: &str = "name one that it has, with its schema (sales.orders); without double quotes, capitals are read \
                         as small letters";

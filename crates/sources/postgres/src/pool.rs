@@ -25,7 +25,7 @@ pub struct Pool {
 #[derive(Debug)]
 struct PooledSession {
     session: BlockingSession,
-    /// With `row_security` off, a table that hides rows from the user is an error.
+    /// True if `row_security` is off: then reading a table that hides rows from the user is an error.
     hides_nothing: bool,
 }
 

@@ -1,6 +1,6 @@
-//! The proof that the rows of a range are those that were loaded: their count and the sum of their hashes. The server computes both,
-//! and sends no rows. Ranges that are compared with the ledger keep to the rate of reading all the same: each counts with its
-//! size in the database, which the server has to read.
+//! The proof that the rows of a range are those that were loaded: their count and the sum of their hashes. The server
+//! computes both, and sends no rows. The limit on the rate of reading also holds for ranges that are compared with the
+//! ledger. Each counts with its size in the database, because the server has to read it.
 
 use std::fmt;
 
@@ -30,7 +30,8 @@ impl Proof {
         columns: &[Column],
         conditions: &[String],
     ) -> Result<Proof, SessionError> {
-        // The expressions with which the rows are read, so that a column that is read as text is hashed as this text.
+        // These are the expressions by which the rows are read, so a column that is read as text is hashed as this
+        // text.
         let list: Vec<String> = columns.iter().map(Column::expression).collect();
         let sql = format!(
             "SELECT pg_catalog.current_setting('server_version_num')::int / 10000, pg_catalog.count(*), \

@@ -5,7 +5,7 @@ use inrush_source::{KeyRanges, RangesMark};
 
 use crate::relations::Relation;
 
-/// The least bytes of a range, about.
+/// The least number of bytes in a range, approximately.
 const RANGE_BYTES: u64 = 16 << 20;
 /// The most ranges: the ledger stores all borders with each loaded range.
 const RANGES_MAX: u64 = 128;

@@ -1,4 +1,5 @@
-//! The relations that a statement reads are looked up, also those behind views and partitions: what its rows prove depends on them.
+//! Looks up the relations that a statement reads, including those behind views and partitions. Some of them can change
+//! without a visible write.
 
 use inrush_pgclient::{BlockingSession, SessionError};
 
@@ -7,7 +8,7 @@ use inrush_pgclient::{BlockingSession, SessionError};
 pub struct ReadRelations {
     /// The relations that the statement and its views name.
     oids: Vec<u32>,
-    /// One of them is a view.
+    /// True if one of them is a view.
     pub has_views: bool,
     /// A foreign table, whose rows are on another server.
     pub foreign: Option<String>,

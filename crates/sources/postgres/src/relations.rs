@@ -33,7 +33,7 @@ pub struct Relation {
     pub size_bytes: u64,
 }
 
-/// Finds a table by its name. Without a schema it is looked up as the user's own sessions do.
+/// Finds a table by its name. A name without a schema is looked up as in the user's own sessions.
 pub fn find_table(
     session: &mut BlockingSession,
     schema: Option<&str>,
@@ -88,7 +88,8 @@ pub struct ColumnFacts {
     pub not_null: bool,
     /// Its collation, if it is not that of its type.
     pub collation: Option<ColumnCollation>,
-    /// Its type as it is declared: the name of a domain, where the server describes rows with the domain's base type.
+    /// Its type as it is declared: for a domain, the name of the domain, although the server describes rows with its
+    /// base type.
     pub declared: String,
 }
 
@@ -107,8 +108,8 @@ fn tree(table: &Table) -> String {
 
 /// The columns of a table.
 ///
-/// NOT NULL says nothing of a foreign table's rows, of rows that are older than a constraint that is NOT VALID, and of
-/// children whose own column is nullable.
+/// NOT NULL guarantees nothing for the rows of a foreign table, for rows that are older than a constraint that is NOT
+/// VALID, and for children whose own column is nullable.
 pub fn columns_of(
     session: &mut BlockingSession,
     table: &Table,
@@ -170,7 +171,8 @@ pub fn primary_key(
     Ok(found.texts())
 }
 
-/// True if other tables inherit from a table, so its rows are also theirs. Partitions are no such tables: they have its keys.
+/// True if other tables inherit from a table, so that a query of the table also returns their rows. Partitions do not
+/// count: the keys of the table hold for them.
 pub fn has_inheritors(session: &mut BlockingSession, table: &Table) -> Result<bool, SourceError> {
     let sql = format!(
         "SELECT EXISTS (SELECT FROM pg_catalog.pg_inherits AS i \

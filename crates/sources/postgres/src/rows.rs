@@ -65,7 +65,7 @@ impl RowPlace {
     }
 }
 
-/// The decoder does not tell the two types of timestamps apart.
+/// Sets the zone of timestamps, because the decoder does not distinguish the two types of timestamps.
 fn with_zone(array: &ArrayRef, column: &Column) -> ArrayRef {
     match (&column.data_type, array.data_type()) {
         (DataType::Timestamp(_, Some(zone)), DataType::Timestamp(_, None)) => {

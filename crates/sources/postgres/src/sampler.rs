@@ -66,7 +66,7 @@ fn look(
         .iter()
         .flat_map(|(_, holders)| holders.clone())
         .collect();
-    // Sessions of one run do not lock each other out; if they do, they are no blockers.
+    // Sessions of one run should not block each other. If they do, they are not reported as blockers.
     holders.retain(|process_id| !process_ids.contains(process_id));
     if !holders.is_empty() {
         for row in ask(keeper, &holders_of(&array(&holders)))? {

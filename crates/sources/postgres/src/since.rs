@@ -10,8 +10,8 @@
 //! A transaction's start time is taken a little before other sessions can see the transaction. So the bound is never later than
 //! [`UNSEEN`] before the question.
 //!
-//! A column such as `timestamptz(0)` rounds, and may so put a value before that start: the bound is lowered by half of its last
-//! digit.
+//! A column such as `timestamptz(0)` rounds its values, possibly to a time before that start. So the bound is lowered
+//! by half of the column's last digit.
 //!
 //! This holds for one server's clock, and for values of the type `timestamptz`. The docs (docs/design/incremental.md) say what
 //! is refused, and why.
@@ -168,8 +168,8 @@ fn oldest_transaction(
             "GRANT pg_read_all_stats to the user, or set `lag` in `since`, such as lag = \"5 minutes\"",
         ));
     }
-    // Rows from a subscription have times of another server.
-    // A query may also read tables by functions.
+    // Rows from a subscription have times of another server. For a query, all tables are checked, because it may read
+    // tables through functions.
     let subscribed = match table {
         Some(_) => format!(
             "{} SELECT EXISTS (SELECT FROM pg_subscription_rel JOIN tree ON tree.oid = srrelid)",
@@ -185,8 +185,9 @@ fn oldest_transaction(
             "read from that server, or set `lag` in `since`, such as lag = \"5 minutes\"",
         ));
     }
-    // The time of the statement is earlier than its look at the transactions. COMMIT AND CHAIN, or one message with COMMIT and
-    // BEGIN, starts a transaction with the time of the message; in between, the session shows no transaction, but this time.
+    // The statement takes its time before it looks at the transactions. COMMIT AND CHAIN, or one message with COMMIT
+    // and BEGIN, starts a transaction whose time is that of the message. Between the two transactions, the session
+    // shows no transaction, only the time of the message (`query_start`).
     let sql = format!(
         "SELECT {}, held.words FROM (VALUES (statement_timestamp() - {UNSEEN})) AS seen (at) \
          LEFT JOIN LATERAL ( \
@@ -274,7 +275,7 @@ pub fn find_range(
     let failed = |error| of_session(input, error);
     let doing = "looking for rows that are new";
     let column = identifier(&since.column);
-    // Names in the query and in its condition are those of the user's own sessions.
+    // Names in the query and in its condition mean what they mean in the user's own sessions.
     session.query(USER_NAMES, doing).map_err(failed)?;
     let describe = format!("SELECT {column} FROM {from} LIMIT 0");
     let described = session.query(&describe, doing).map_err(failed)?;

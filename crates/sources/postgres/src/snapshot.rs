@@ -22,9 +22,9 @@ pub const USER_NAMES: &str = "SET LOCAL search_path = DEFAULT";
 /// From here on, names are looked up only in the catalog.
 pub const CATALOG_NAMES: &str = "SET LOCAL search_path = pg_catalog";
 
-/// How rows are read, in addition to the settings of every session. Names in queries and conditions are looked up as the user's own
-/// sessions do, and a table is read from its beginning. A database without an encoding sends its bytes as they are: with
-/// another setting a text that is not UTF-8 would end the reading.
+/// How rows are read, in addition to the settings of every session. Names in queries and conditions are looked up as
+/// the user's own sessions do, and a table is read from its beginning. A database without an encoding sends its bytes
+/// unchanged: with another `client_encoding`, a text that is not UTF-8 would be an error.
 const READING: &str = "SET search_path = DEFAULT; SET synchronize_seqscans = off; \
     SELECT pg_catalog.set_config('client_encoding', 'SQL_ASCII', false) \
     WHERE pg_catalog.current_setting('server_encoding') = 'SQL_ASCII'";
@@ -52,7 +52,7 @@ pub struct Snapshot {
     pub age: SnapshotAge,
 }
 
-/// An address without a `Debug` that could tell a secret.
+/// An address whose `Debug` output shows no secret.
 struct DatabaseAddressOf(DatabaseAddress);
 
 impl std::fmt::Debug for DatabaseAddressOf {
@@ -71,9 +71,9 @@ pub fn open_keeper(
     Ok(keeper)
 }
 
-/// Refuses a pooler that gives each transaction or statement another backend: the settings of a session would be lost, or
-/// met in another one. A pooler that keeps the session is found by a setting that is still there after another session had
-/// the chance to take the backend.
+/// Refuses a pooler that gives each transaction or statement another backend: the settings of a session would be lost,
+/// or would appear in another session. A pooler that keeps the session is found by a setting that is still there after
+/// another session had the chance to take the backend.
 fn refuse_pooler(
     keeper: &mut BlockingSession,
     address: &DatabaseAddress,
@@ -218,7 +218,7 @@ fn parse_all(session: &mut BlockingSession, statements: &[&str]) -> Result<(), S
     session.query(CATALOG_NAMES, doing).map(drop)
 }
 
-/// A snapshot that the server does not know any more.
+/// The error for a snapshot that the server no longer has.
 fn gone(error: SessionError) -> SessionError {
     let code = match &error {
         SessionError::Client(error) => error.code().map(|code| code.code()),

@@ -54,9 +54,9 @@ pub struct Reading {
     pub columns: Vec<Column>,
     /// Conditions on the rows, each safe to be joined with others by AND.
     conditions: Vec<String>,
-    /// A table that hides rows from the user by row security is an error.
+    /// True if reading a table that hides rows from the user by row security is an error.
     pub hides_nothing: bool,
-    /// The server counts and hashes the rows of each range that was read.
+    /// True if the server counts and hashes the rows of each range that was read.
     pub is_proven: bool,
     /// The stop that ends reads.
     pub stop: Stop,
@@ -127,7 +127,7 @@ impl Reading {
 }
 
 impl PostgresSource {
-    /// Opens a table or a query: takes the snapshot, and looks at the catalog. Reads end when the stop is asked.
+    /// Opens a table or a query: takes the snapshot, and looks at the catalog. Reads end when a stop is requested.
     pub fn open(settings: &Settings, stop: &Stop) -> Result<PostgresSource, SourceError> {
         let wanted = [settings.wanted()];
         let database = Database::open(&settings.address, &wanted, settings.limits, stop)?;
@@ -184,7 +184,7 @@ impl PostgresSource {
             identity.push(format!("split by {}", keys.column));
             // With other borders, the same range of bytes has other rows.
             match (&looked.since, &looked.ranges) {
-                // The mark is the range alone, which the next run reads.
+                // The mark has only the range, because the next run reads the range from it.
                 (Some(_), _) => identity.push(keys.digest()),
                 (None, Some(borders)) => {
                     mark = RangesMark {
@@ -258,7 +258,7 @@ impl PostgresSource {
         })
     }
 
-    /// Its columns, with what a new target needs to know of them.
+    /// Its columns, with the facts that a new target needs.
     pub fn source_columns(&self) -> &[Column] {
         &self.reading.columns
     }
@@ -348,7 +348,7 @@ impl Source for PostgresSource {
         })
     }
 
-    /// Rows of another server, or of the time, are those of the moment at which each session begins.
+    /// Rows that come from another server or depend on the time are as of the moment at which each session begins.
     fn has_one_moment(&self) -> bool {
         self.has_one_moment
     }

@@ -330,7 +330,7 @@ impl Catalog<'_> {
         Ok(Some(partitioning))
     }
 
-    /// Refuses keys of partitions whose columns are not read as they are.
+    /// Refuses keys of partitions whose columns are not read unchanged.
     fn refuse_key_columns(&mut self, tree: &str) -> Result<(), SourceError> {
         let sql = format!(
             "SELECT DISTINCT a.attname, p.partstrat = 'r' \

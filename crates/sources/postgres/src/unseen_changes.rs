@@ -12,8 +12,8 @@ use crate::explained::Explained;
 use crate::read_relations::ReadRelations;
 use crate::snapshot::{CATALOG_NAMES, USER_NAMES};
 
-/// Functions of PostgreSQL that are STABLE because of the settings of a session alone, which are the same in each run. Names of
-/// types are there, too, because a plan writes `numeric(10,2)`.
+/// Functions of PostgreSQL that are STABLE only because they depend on the settings of a session, which are the same in
+/// each run. The list also has names of types, because a plan contains texts such as `numeric(10,2)`.
 const DEPEND_ON_SETTINGS: &[&str] = &[
     "array_to_json",
     "array_to_string",
@@ -74,7 +74,7 @@ const TIMES: [&str; 5] = [
     "LOCALTIMESTAMP",
 ];
 
-/// Texts that the server reads as a time of now when it parses a statement: its plan has the time itself.
+/// Texts that the server replaces by the current time when it parses a statement, so that the plan has only the time.
 const LITERALS_OF_TIME: [&str; 4] = ["now", "today", "tomorrow", "yesterday"];
 
 /// Why rows can change unseen, in words; `None` if each change is a write of this server. `select` reads them, and `written` is

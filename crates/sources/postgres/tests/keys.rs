@@ -128,7 +128,7 @@ fn rows_without_a_key_are_refused_or_read() {
             ..settings.clone()
         };
         assert_eq!(in_ranges(&with_nulls).0.len(), 1000);
-        // The condition takes them out.
+        // The condition excludes these rows.
         let filtered = Settings {
             filter: Some("k IS NOT NULL -- all others".to_owned()),
             ..settings
@@ -209,7 +209,7 @@ fn other_borders_make_another_input() {
             let source = PostgresSource::open(&settings, &Stop::default()).expect("it opens");
             let input = source.input(0);
             let mut identity = input.identity();
-            // The bound is another one each time.
+            // The bound differs each time.
             identity.retain(|part| !part.contains("\"at\" <"));
             (identity, input.mark())
         };

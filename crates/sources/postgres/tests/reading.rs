@@ -175,7 +175,7 @@ fn splits_and_their_places_survive_writers() {
             .collect();
         numbers.sort_unstable();
         assert_eq!(numbers, (1..=5_000).collect::<Vec<i32>>());
-        // It holds what it needs, and lets go of it.
+        // An open source holds a lock on the table, and releases it when it is dropped.
         assert_eq!(
             database.try_run("SET lock_timeout = '50ms'; TRUNCATE t"),
             None

@@ -5,8 +5,8 @@ use std::path::Path;
 use inrush_source::{SourceError, input_error, read_as_text, unsuitable};
 use inrush_tdsclient::SessionError;
 
-/// Numbers of errors by which the user's text has to be changed: syntax, a second statement, an unknown column, a column
-/// without a name, two columns of the same name, a type that cannot be compared or converted.
+/// Numbers of errors after which the user must change their SQL: syntax, a second statement, an unknown column, a
+/// column without a name, two columns of the same name, a type that cannot be compared or converted.
 const OF_WORDS: [i32; 12] = [
     102, 105, 156, 170, 207, 209, 319, 1033, 4104, 8155, 8156, 8116,
 ];

@@ -1,9 +1,10 @@
 //! The moment that the sessions of a source show.
 //!
-//! A transaction of the isolation level SNAPSHOT shows one moment, whatever is written meanwhile, and waits for no lock. No session
-//! can take the moment of another one. So the sessions of a table begin their transactions while a further session holds a shared
-//! lock on it: nobody commits a change between them, and all show the same moment. The lock is held for as long as the sessions need
-//! for a first look, which is a few round trips. If it is not granted soon, the rows are read by one session.
+//! A transaction of the isolation level SNAPSHOT shows one moment, whatever is written meanwhile, and waits for no
+//! lock. A session cannot take over the moment of another session. So the sessions of a table begin their transactions
+//! while a further session holds a shared lock on it: nobody commits a change between them, and all show the same
+//! moment. The lock is held for as long as the sessions need for a first look, which is a few round trips. If it is not
+//! granted soon, the rows are read by one session.
 
 use std::sync::Arc;
 
@@ -46,7 +47,7 @@ pub struct SnapshotSupport {
     pub of_statements: bool,
     /// Transactions may show one moment (ALLOW_SNAPSHOT_ISOLATION).
     pub of_transactions: bool,
-    /// It is PostgreSQL with the extension Babelfish, whose sessions cannot be held at one moment by a lock.
+    /// True if it is PostgreSQL with the extension Babelfish, whose sessions cannot be held at one moment by a lock.
     pub is_babelfish: bool,
 }
 
@@ -66,14 +67,14 @@ impl SnapshotSupport {
     }
 }
 
-/// What the rows show.
+/// The moment that the rows show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Moment {
     /// The moment at which the source was opened, by this many sessions.
     OfOpening(usize),
     /// Like `OfOpening` by one session, because the shared lock was not granted, for this reason.
     OfOpeningByOne(String),
-    /// The moment at which the statement begins that reads them, if the database keeps versions of rows.
+    /// The moment at which the statement that reads them begins, if the database keeps versions of rows.
     OfStatement,
     /// No moment: rows are locked one after the other.
     None,
@@ -114,7 +115,7 @@ impl Moment {
     }
 }
 
-/// How a table would be read at one moment; a query never is.
+/// A hint how to read a table at one moment; empty for a query, for which this is impossible.
 fn hint_of(name: &str) -> &'static str {
     match name == inrush_source::Rows::Query(String::new()).name() {
         true => "",
@@ -145,7 +146,7 @@ pub fn begin_snapshots(
     table: &str,
     count: usize,
 ) -> Result<Result<Vec<Session>, String>, SessionError> {
-    // They log in before the lock is held.
+    // The sessions log in before the lock is taken, so that it is held for a short time.
     let opened: Result<Vec<Session>, SessionError> = (0..count)
         .map(|number| connect(options, number + 1, interrupt, Isolation::Snapshot))
         .collect();

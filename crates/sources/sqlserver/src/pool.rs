@@ -11,7 +11,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::error::refused;
 use crate::moment::Isolation;
 
-/// The way to a session when none is idle.
+/// How a further session is opened when none is idle.
 #[derive(Debug)]
 pub enum MoreSessions {
     /// They are opened when they are needed.

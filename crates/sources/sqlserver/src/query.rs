@@ -9,7 +9,7 @@ use inrush_source::{SourceError, choose_columns};
 use crate::split_by::SplitBy;
 use crate::{Rows, Settings};
 
-/// The name of the rows in statements.
+/// The alias of the rows in statements.
 pub const ROWS: &str = "inrush_rows";
 
 /// A table as statements write it; `None` for a query.
@@ -35,7 +35,7 @@ pub fn rows_of(settings: &Settings, sample: &str) -> String {
     }
 }
 
-/// The statement that only finds out whether the condition is one, without the parentheses around it.
+/// A statement that only checks whether the condition is valid without the parentheses around it.
 pub fn condition_alone(settings: &Settings) -> Option<String> {
     let condition = alone(settings.filter.as_deref()?);
     let from = unfiltered(settings);
@@ -51,7 +51,7 @@ fn unfiltered(settings: &Settings) -> String {
     }
 }
 
-/// The statement that only describes all columns.
+/// A statement without rows, which only describes all columns.
 pub fn describe(from: &str) -> String {
     format!("SELECT * FROM {from} WHERE 1 = 0")
 }
@@ -64,7 +64,7 @@ pub struct Reads {
 }
 
 impl Reads {
-    /// The statements for those of the columns `all` that the settings choose.
+    /// The statements that read those of the columns `all` that the settings choose.
     pub fn of(
         input: &Path,
         from: &str,
@@ -88,12 +88,13 @@ impl Reads {
         })
     }
 
-    /// The statement that only describes them.
+    /// A statement without rows, which only describes the columns.
     pub fn describe(&self) -> String {
         format!("SELECT {} FROM {} WHERE 1 = 0", self.list, self.from)
     }
 
-    /// The statement that reads these steps, or all rows if they are not split. If they are, the place of a row is the first column.
+    /// The statement that reads these steps, or all rows if they are not split. If they are split, the place of a row
+    /// is the first column.
     pub fn statement(&self, split_by: Option<&SplitBy>, steps: Range<u64>) -> String {
         let Reads { list, from } = self;
         let condition = split_by.and_then(|split_by| split_by.condition(steps));

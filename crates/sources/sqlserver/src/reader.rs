@@ -129,7 +129,7 @@ impl<'a> RowReader<'a> {
             let Some(column) = flaw.column.checked_sub(places) else {
                 continue;
             };
-            // One for each row; those of a row come one after the other.
+            // Keeps one fault for each row. All faults of a row follow each other.
             if faults.last().is_none_or(|last| last.row != flaw.row) {
                 let name = &self.reading.columns[column].name;
                 faults.push(RowFault {

@@ -43,7 +43,7 @@ pub struct SqlServerSource {
     reading: Reading,
 }
 
-/// What readers need.
+/// The shared data of all readers.
 #[derive(Debug)]
 pub struct Reading {
     /// The columns that are read.
@@ -58,12 +58,13 @@ pub struct Reading {
     pub pace: Arc<Pace>,
     /// The stop that ends reads.
     pub stop: Stop,
-    /// Asks what the sessions do; `None` on Babelfish, which cannot tell, and if `max_connections` allows no further session.
+    /// Asks the server what the sessions do. `None` on Babelfish, which does not report it, and if `max_connections`
+    /// allows no further session.
     pub sampler: Option<Arc<Sampler>>,
 }
 
 impl SqlServerSource {
-    /// Opens a table or a query. Reads end when the stop is asked.
+    /// Opens a table or a query. Reads end when a stop is requested.
     pub fn open(
         options: &SessionOptions,
         settings: &Settings,
@@ -87,7 +88,7 @@ impl SqlServerSource {
             .map_err(|error| failed("asking for the settings of the database", error))?;
         let keeps_versions = versions.of_transactions && !versions.is_babelfish;
         if keeps_versions {
-            // The questions of a plan wait for no lock.
+            // With SNAPSHOT, the queries of a plan wait for no lock.
             moment::isolate(&mut keeper, Isolation::Snapshot)
                 .map_err(|error| failed("setting up a session", error))?;
         }
@@ -161,7 +162,7 @@ impl SqlServerSource {
             identity.push(named);
             // With other borders, the same range of bytes has other rows.
             match since {
-                // The mark is the range alone, which the next run reads.
+                // The mark has only the range, because the next run reads the range from it.
                 Some(_) => identity.push(digest),
                 None => mark = format!("{mark} {digest}"),
             }
@@ -170,7 +171,7 @@ impl SqlServerSource {
             let of_rows = found.rows.unwrap_or(0).saturating_mul(row_bytes);
             let bytes = table.as_ref().and_then(|table| table.bytes);
             let bytes = bytes.unwrap_or(of_rows);
-            // A step has a byte or more.
+            // Each step has at least one byte.
             size_bytes = bytes.max(split_by.count());
         }
         let opening = Opening {
@@ -233,7 +234,7 @@ impl SqlServerSource {
         })
     }
 
-    /// Its columns, with what a new target needs to know of them.
+    /// Its columns, with the facts that a new target needs.
     pub fn source_columns(&self) -> &[Column] {
         &self.reading.columns
     }
@@ -323,7 +324,8 @@ impl Opening<'_> {
     }
 }
 
-/// Refuses a query or a condition that would end the parentheses around it: what follows would be another statement.
+/// Refuses a query or a condition that would end the parentheses around it: the text after them would be another
+/// statement.
 fn refuse_parts(input: &Path, settings: &Settings) -> Result<(), SourceError> {
     let query = match &settings.rows {
         Rows::Query(query) => Some(("the query", query)),
@@ -402,7 +404,7 @@ impl Source for SqlServerSource {
         false
     }
 
-    /// The count of the catalog.
+    /// The number of rows in the catalog.
     fn estimated_rows(&self, _input: usize) -> Result<Option<u64>, SourceError> {
         Ok(self.rows)
     }

@@ -35,14 +35,14 @@ pub enum SplitBy {
         key: String,
         /// The expression that is read as the place of a row.
         place: String,
-        /// The table is stored in the order of the key, so its rows come in this order at no cost.
+        /// True if the table is stored in the order of the key, so that its rows come in this order at no cost.
         is_ordered: bool,
     },
     /// The partitions of a table.
     Partitions {
         /// The number of a row's partition, in SQL.
         number: String,
-        /// The column whose values decide.
+        /// The column by whose values the table is partitioned.
         column: String,
         /// The expression that is read as the place of a row.
         place: String,
@@ -103,7 +103,7 @@ impl SplitBy {
         }
     }
 
-    /// A text that names how the rows are split, and one that differs if the steps do.
+    /// A text that names how the rows are split, and a text that differs if the steps differ.
     pub fn identity(&self) -> (String, String) {
         match self {
             SplitBy::Keys { ranges, .. } => {
@@ -126,9 +126,10 @@ pub struct Asked<'a> {
     pub columns: &'a [Column],
     /// The table, unless it is a view or a query.
     pub table: Option<&'a TableFacts>,
-    /// All splits are read at one moment, or the rows do not change: it may be split even without the setting `split_by`.
+    /// True if all splits are read at one moment, or the rows do not change. Then it may be split even without the
+    /// setting `split_by`.
     pub is_steady: bool,
-    /// The server has TABLESAMPLE.
+    /// True if the server has TABLESAMPLE.
     pub has_samples: bool,
 }
 
@@ -186,14 +187,14 @@ pub fn find(session: &mut Session, asked: &Asked<'_>) -> Result<Found, SourceErr
 /// How the values of a key are written in SQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KeyForm {
-    /// A number, as it is.
+    /// A number, unchanged.
     Number,
     /// A date or a moment, as a text of its type.
     Moment,
 }
 
 impl KeyForm {
-    /// `None` if borders of this type are not written.
+    /// The form for a type; `None` if borders of this type cannot be written.
     fn of(sql_type: &SqlType) -> Option<KeyForm> {
         match sql_type {
             SqlType::TinyInt
@@ -217,7 +218,7 @@ impl KeyForm {
         }
     }
 
-    /// A border as a literal of the key's type: another type would compare by another order.
+    /// A border as a literal of the key's type. A literal of another type would be compared in another order.
     fn literal(self, text: &str, type_sql: &str) -> String {
         match self {
             KeyForm::Number => text.to_owned(),

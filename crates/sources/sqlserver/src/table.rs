@@ -3,7 +3,7 @@
 use inrush_rows::sql_text::identifier;
 use inrush_tdsclient::{Session, SessionError};
 
-/// A table of rows.
+/// A table that is stored by rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableFacts {
     /// Its rows, as the catalog counts them; `None` if it only estimates them.
@@ -21,7 +21,7 @@ pub struct TableFacts {
 pub struct Partitioning {
     /// The partition function.
     function: String,
-    /// The column whose values decide.
+    /// The column by whose values the table is partitioned.
     pub column: String,
     /// Partitions.
     pub count: u64,
@@ -35,8 +35,9 @@ impl Partitioning {
 }
 
 impl TableFacts {
-    /// Asks the catalog. `None` if it is a view or anything else than a table of rows. `name` is as statements write it.
-    /// Babelfish has no view of sizes, and its counts of rows are estimates of PostgreSQL: 0 until somebody runs ANALYZE.
+    /// Asks the catalog. `None` if it is not a table that is stored by rows. `name` is as statements write it.
+    /// Babelfish has no view of sizes, and its counts of rows are estimates of PostgreSQL: 0 until somebody runs
+    /// ANALYZE.
     pub fn ask(
         session: &mut Session,
         name: &str,

@@ -1,8 +1,8 @@
 //! Checks SQL of a user before it becomes a part of a statement.
 //!
-//! A query, or a condition, stands in parentheses. If it closed them, all that follows would be statements of its own, and
-//! the server would run them: it has no transactions that only read, and a batch may commit what it likes. The check is
-//! made before anything is sent.
+//! A user's query or condition is put in parentheses. If its text closed them, the rest of the text could be further
+//! statements, and the server would run them: SQL Server has no read-only transactions, and a batch may commit
+//! anything. The check is made before anything is sent.
 
 /// True if the text closes each parenthesis, quote, bracket and comment that it opens, and no other. Then nothing in it can end
 /// the parentheses around it, and nothing behind it becomes a part of its last text or comment.
@@ -11,7 +11,8 @@ pub fn is_whole(text: &str) -> bool {
     closes_all(text, &['\n']) == Some(true) && closes_all(text, &['\n', '\r']) == Some(true)
 }
 
-/// The same, if line comments end at one of these characters. `None` if a text, a name or a comment does not end.
+/// Like [`is_whole`], if line comments end at one of these characters. `None` if a text, a name or a comment does not
+/// end.
 fn closes_all(text: &str, line_ends: &[char]) -> Option<bool> {
     let mut open = 0_usize;
     let mut rest = text;

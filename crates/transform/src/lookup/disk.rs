@@ -1,7 +1,7 @@
 //! A reference on disk, which is used if its rows need more memory than the lookup may have.
 //!
-//! A B-tree (redb) in a file without a name has the bytes of each key, and for each the taken values as one row (`arrow_row`). The
-//! tree's cache is the memory; the file is gone as soon as the process is.
+//! A B-tree (redb) in a file without a name has the bytes of each key, and for each the taken values as one row
+//! (`arrow_row`). Only the tree's cache takes memory. The file is gone as soon as the process has ended.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ use crate::spec::InputColumn;
 /// The value of each key: an [`Entry`].
 const ENTRIES: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("entries");
 
-/// The keys for which two rows are both first so far; the value is the key as text.
+/// The keys for which two rows tie for the first place so far; the value is the key as text.
 const TIES: TableDefinition<'_, &[u8], &str> = TableDefinition::new("ties");
 
 /// Entries whose values are read together.
@@ -34,7 +34,7 @@ pub struct DiskBuilder {
     keys: Vec<(usize, KeyClass)>,
     /// Indexes of the taken columns.
     taken: Vec<usize>,
-    /// The order of rows with the same key, if one of them counts.
+    /// The order of rows with the same key, if only the first of them counts.
     first: Option<First>,
     /// The form of the taken values.
     form: Option<RowConverter>,
@@ -83,7 +83,7 @@ impl DiskBuilder {
         builder.set_cache_size(usize::try_from(cache_bytes).unwrap_or(usize::MAX));
         let backend = FileBackend::new(file).map_err(on_disk)?;
         let database = builder.create_with_backend(backend).map_err(on_disk)?;
-        // A reference without rows has them, too.
+        // Creates the tables, so that a reference without rows has them, too.
         let transaction = database.begin_write().map_err(on_disk)?;
         transaction.open_table(ENTRIES).map_err(on_disk)?;
         transaction.open_table(TIES).map_err(on_disk)?;

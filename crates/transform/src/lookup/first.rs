@@ -65,7 +65,7 @@ impl OrderValue {
         }
     }
 
-    /// The value with this form; `None` if there are no bytes, which stand for NULL.
+    /// The value with this form; `None` if there are no bytes, which mean NULL.
     pub(super) fn read(form: &[u8]) -> Option<OrderValue> {
         let (kind, value) = form.split_first()?;
         Some(match *kind {
@@ -77,7 +77,7 @@ impl OrderValue {
 }
 
 impl First {
-    /// True if a row comes before another one; `None` if the order does not tell.
+    /// True if a row comes before another one; `None` if the order does not decide.
     pub(super) fn is_before(
         &self,
         own: &Option<OrderValue>,

@@ -23,7 +23,7 @@ use crate::spec::InputColumn;
 /// The most bytes of numbers in memory. Keys beyond them are asked for with each batch.
 pub const MEMBERS_BYTES: u64 = 16 << 20;
 
-/// The most bytes of a key: those that an index of PostgreSQL surely takes.
+/// The most bytes of a key: an index of PostgreSQL always accepts this many.
 const KEY_BYTES_MAX: usize = 2_000;
 
 /// The values of a key as texts, in the order of the columns of `on`.
@@ -101,7 +101,7 @@ impl Members {
         };
     }
 
-    /// From now on, rows get numbers that stand for no member: they are shown or measured, and not loaded.
+    /// From now on, rows get numbers that belong to no member. Such rows are shown or measured, not loaded.
     pub fn rehearse(&self) {
         let mut known = self.known();
         if known.source.is_none() {
@@ -211,7 +211,7 @@ impl Known {
     }
 }
 
-/// True if a value of the flow is one of the reference's column, unchanged.
+/// True if the reference's column holds a value of the flow unchanged.
 fn fits(column_type: &ColumnType, text: &str) -> bool {
     match column_type {
         ColumnType::Int16 => text.parse::<i16>().is_ok(),

@@ -54,7 +54,7 @@ pub enum ReferenceFault {
     Duplicate {
         /// The values of the key.
         key: String,
-        /// There is an order, and it does not tell which of the rows is the first.
+        /// True if there is an order that does not decide which of the rows is the first.
         is_tie: bool,
     },
     /// It needs more memory than it may have.
@@ -88,7 +88,7 @@ pub struct ReferenceBuilder {
     keys: Vec<(usize, KeyClass)>,
     /// Indexes of the taken columns.
     taken: Vec<usize>,
-    /// The order of rows with the same key, if one of them counts.
+    /// The order of rows with the same key, if only the first of them counts.
     first: Option<First>,
     /// The place of each row in that order.
     orders: Vec<Option<OrderValue>>,
@@ -213,7 +213,7 @@ impl ReferenceBuilder {
         self.index.bytes() + self.bytes_beside_index()
     }
 
-    /// Bytes of memory at the most while one more key is entered.
+    /// The most bytes of memory while one more key is entered.
     fn bytes_with_another(&self) -> u64 {
         self.index.bytes_with_another() + self.bytes_beside_index()
     }
@@ -292,7 +292,7 @@ impl Reference {
         &self.columns
     }
 
-    /// Bytes of memory at the most.
+    /// The most bytes of memory that it takes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

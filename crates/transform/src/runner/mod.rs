@@ -250,7 +250,7 @@ impl StepRunner {
                     .collect());
             }
             Err(RunError::Interrupted) => return Err(RunError::Interrupted),
-            // Likely a row; if not, the careful statement fails as well.
+            // A row is the likely cause; if it is not, the careful statement fails as well.
             Err(_) => {}
         }
         let was_too_small = room::was_too_small();
@@ -261,7 +261,7 @@ impl StepRunner {
         }
     }
 
-    /// The values for rows whose texts have no room together.
+    /// The values for rows whose texts together need more than the room.
     fn evaluate_fewer(
         &self,
         travelling: &RecordBatch,
@@ -290,7 +290,7 @@ impl StepRunner {
         let used = room::used();
         let asked = self.ask_again(&self.careful, travelling);
         if room::was_too_small() && row_count > 1 {
-            // TRY takes this for a failure of one row, but the rows before it have taken the room.
+            // TRY treats this as a failure of one row, but the rows before it have used up the room.
             room::again(used);
             return self.evaluate_fewer(travelling, may_ask_for_fewer);
         }
@@ -348,7 +348,7 @@ impl StepRunner {
             Some(known) => known.clone(),
             None => {
                 let name = format!("{RESERVED}again_{}", prepared.len());
-                // What cannot be prepared fails with its reason when it is run as it is.
+                // If the statement cannot be prepared, it is run without, and fails with its reason.
                 let made = self.link.query(&format!("PREPARE {name} AS {sql}"));
                 let run = made.map_or_else(|_| sql.to_owned(), |_| format!("EXECUTE {name}"));
                 prepared.insert(sql.to_owned(), run.clone());

@@ -404,7 +404,7 @@ impl Case for TableCase {
             ),
             Change::Rewritten => format!("UPDATE {table} SET note = 'note 6' WHERE id = 5"),
             Change::Grown => format!("INSERT INTO {table} (id) VALUES (-2)"),
-            // A source that is open holds a lock against it.
+            // An open source holds a lock that prevents this.
             Change::Removed => format!("SET lock_timeout = '50ms'; DROP TABLE {table}"),
         };
         self.database.try_run(&sql).is_some()
