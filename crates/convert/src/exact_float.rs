@@ -10,8 +10,8 @@
 //!   `0.10000000000000001` of `%.17g`.
 //!
 //! All other numbers are rejected, unless the column declares `lossless = false`. In files of typed rows a number means
-//! exactly its digits, because no program has printed it from a float. There only the shortest text of a float counts,
-//! also for few digits (2e-45 has one digit, and no `real` is near it).
+//! exactly its digits, because no program has printed it from a float. In these files a number is kept only if it is
+//! the shortest text of a float, even if it has few digits (2e-45 has one digit, and no `real` is near it).
 //!
 //! The quick path compares integers, and accepts only numbers that the exact path accepts.
 
@@ -140,8 +140,8 @@ impl ExactFloat {
         if self.is_typed {
             return false;
         }
-        // A `real` that was printed as a double. If its last digit is a tie, the fewest digits may end otherwise than the
-        // rounded ones.
+        // A `real` that was printed as a double. If its last digit is a tie, the fewest digits may end differently from
+        // the rounded ones.
         self.is_single && number == decimal(&format!("{value:e}"))
             || digits <= EXACT_DIGITS_MAX && number == decimal(&format!("{value:.*e}", digits - 1))
     }

@@ -109,7 +109,8 @@ impl Fields<'_> {
     }
 
     /// The first field that is not NULL; `None` unless all fields are in the chunk and at most half of them are NULL.
-    /// A processor cannot predict the branch for few NULLs; many NULLs cost nothing.
+    /// It is used to avoid a branch for NULL, which the processor cannot predict if there are few NULLs. If most fields
+    /// are NULL, the branch costs nothing.
     #[inline]
     pub fn first_among_nulls(&self) -> Option<Span> {
         if !self.unescaped.is_empty() || self.null_count > self.spans.len() / 2 {

@@ -204,7 +204,7 @@ fn check(format: &str, format_use: FormatUse, year_pivot: Option<u16>) -> Result
         format!("{error}; its letters are those of strftime, such as %d/%m/%Y")
     };
     let text = strtime::format(format, &sample).map_err(unusable)?;
-    // It can explain why touching pieces are ambiguous; the library would only fail.
+    // The pieces are checked first: they can explain why touching numbers are ambiguous; the library would only fail.
     let pieces = Pieces::of(format)?;
     let parts = strtime::parse(format, &text).map_err(unusable)?;
     check_letters(&letters, format_use, year_pivot)?;

@@ -137,7 +137,7 @@ impl TimeFault {
     }
 }
 
-/// Reads `HH:MM[:SS[.fraction]]`, up to 24:00:00. One digit stands for two, as in PostgreSQL.
+/// Reads `HH:MM[:SS[.fraction]]`, up to 24:00:00. One digit is accepted for two, as in PostgreSQL.
 pub(super) fn time_of_day(
     cursor: &mut Cursor<'_>,
     seconds: &SecondDigits,

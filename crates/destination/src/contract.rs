@@ -2,22 +2,22 @@
 //!
 //! ```text
 //! Destination::open      connect; nothing is changed
-//!   target, resolve_type   what stands there, for the plan
+//!   target, resolve_type   the table as it is now, for the plan
 //!   lay_out                the load units of a flow, for the plan
 //!   steps                  what the run will do, for the plan
-//!   hazards                what a preflight tells of the destination
+//!   hazards                what a preflight reports about the destination
 //!   RunLedger              the runs that the destination knows
 //!     runs, units            what earlier runs of the package did
 //!     is_held                whether a process has the lock of a run
 //!     undo                   the rows of a published run are taken out again
-//!   begin -> OpenRun       the run's lock is held, the run is in the ledger, staging stands
+//!   begin -> OpenRun       the run's lock is held, the run is in the ledger, staging exists
 //!   join -> OpenRun        another process holds the lock; this one loads some of the units
-//!     cancel_handle          ends what is under way, from another thread
+//!     cancel_handle          ends the calls in progress, from another thread
 //!     sampler -> SessionSampler   asks the server what the sessions of streams do
 //!     member_numbers         numbers for the members that lookups add
-//!     watch -> LoadWatch     looks at what the streams must not get too far ahead of, while they load
-//!     begin_streams          right before the streams: begins what they share
-//!     roll_back              what they share is rolled back after a failure
+//!     watch -> LoadWatch     pauses the streams while a standby, for example, is too far behind
+//!     begin_streams          right before the streams: begins a shared transaction
+//!     roll_back              rolls the shared transaction back after a failure
 //!     open_stream -> UnitStream   one for each of the engine's threads
 //!       begin(Quick | Careful), take_steps?, (begin_split, write*, end_split)*, commit | abort | give_up
 //!         record                 after some splits and the last one, if the ledger keeps their records

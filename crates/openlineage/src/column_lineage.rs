@@ -1,5 +1,5 @@
-//! The facet `columnLineage`: the fields from which each loaded column is made, those of the references of lookups included, and
-//! the fields that decide which rows are loaded.
+//! The facet `columnLineage`: the fields from which each loaded column is made, including fields of the references of
+//! lookups, and the fields that decide which rows are loaded.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::facets::facet;
 struct Transformation {
     /// `DIRECT` or `INDIRECT`.
     kind: &'static str,
-    /// The word of OpenLineage.
+    /// OpenLineage's name for it.
     subtype: &'static str,
     /// The expression or condition; empty for a value that is copied.
     description: String,
@@ -57,7 +57,7 @@ impl Transformation {
     }
 }
 
-/// Fields of datasets, each once, with all that is done with it.
+/// Fields of datasets, each once, with everything that is done with it.
 struct InputFields<'a> {
     source: &'a Dataset,
     folder: &'a Path,
@@ -83,7 +83,7 @@ impl<'a> InputFields<'a> {
             }
             TracedFrom::Step { step, of, .. } => {
                 let own = self.of_step(column, step, how);
-                // What is only decided stays so, and a later expression counts more than an earlier one.
+                // An INDIRECT use stays INDIRECT, and a later expression takes precedence over an earlier one.
                 let later = how.filter(|how| how.kind == "INDIRECT" || own.kind == "DIRECT");
                 let how = later.unwrap_or(&own);
                 for part in of {
@@ -94,7 +94,8 @@ impl<'a> InputFields<'a> {
         }
     }
 
-    /// What a step does with the columns of which it makes `column`. A value that a lookup takes is a field of its reference.
+    /// What a step does with the columns from which it makes `column`. A value that a lookup takes is a field of the
+    /// lookup's reference.
     fn of_step(
         &mut self,
         column: &Traced<'_>,

@@ -26,7 +26,7 @@ impl Dataset {
                 }
             }
             RowSource::Table { database, table } => Dataset::of_table(database, table, folder),
-            // A query has no name: its text is one.
+            // A query has no name, so its text is used.
             RowSource::Query { database, query } => Dataset {
                 namespace: namespace(database, folder).0,
                 name: query.split_whitespace().collect::<Vec<_>>().join(" "),
@@ -68,7 +68,7 @@ fn namespace(url: &str, folder: &Path) -> (String, Option<String>) {
     };
     let rest = rest.split(['?', '#']).next().unwrap_or_default();
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-    // A password is masked, and a user is not a part of a place.
+    // The user and the password, which is masked, are not part of the place.
     let host = authority.rsplit('@').next().unwrap_or_default();
     let (scheme, port) = match scheme {
         "postgresql" | "postgres" => ("postgres", "5432"),

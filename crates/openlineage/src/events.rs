@@ -28,7 +28,7 @@ pub(crate) struct Job {
     pub name: String,
 }
 
-/// What all events of a run have in common.
+/// The facts that all events of a run share.
 #[derive(Clone, Debug)]
 pub(crate) struct RunFacts {
     /// The job.

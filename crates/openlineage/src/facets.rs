@@ -68,7 +68,7 @@ pub(crate) fn of_run(report: &RunReport) -> Value {
     own("InrushRunFacet", json!(InrushRunFacet::of(report)))
 }
 
-/// Inrush's own: how far a run is.
+/// Inrush's own facet: how far a run is.
 pub(crate) fn of_progress(rows_read: u64) -> Value {
     own(
         "InrushProgressFacet",

@@ -1,4 +1,4 @@
-//! Events go to a file, one line for each at its end, or to a URL, one POST for each.
+//! Appends each event to a file as one line, or sends it to a URL in one POST.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -10,15 +10,16 @@ use serde_json::Value;
 use ureq::Agent;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
-/// The longest time for one event. A server that hangs costs the end of a run this much, and its start nothing.
+/// The longest time for one event. A server that hangs delays the end of a run by this time, and does not delay its
+/// start.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The place to which events go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// A file, to which they are appended.
+    /// A file, to which events are appended.
     File(PathBuf),
-    /// A URL that takes them, such as `https://marquez:5000/api/v1/lineage`.
+    /// A URL that accepts events, such as `https://marquez:5000/api/v1/lineage`.
     Url {
         /// The URL.
         url: String,

@@ -1,5 +1,5 @@
-//! Names that are too long for the database that has them, as far as a package alone can tell. Other destinations than PostgreSQL
-//! check the names of their tables and columns themselves, while planning.
+//! Checks for names that are too long for their database, as far as the package alone shows it. Other destinations than
+//! PostgreSQL check the names of their tables and columns themselves, while planning.
 
 use inrush_destination::address::{self, DestinationKind};
 
@@ -9,7 +9,7 @@ use super::name::{NameFault, TableName};
 use super::{ColumnSpec, Flow, Keep, Package};
 
 impl Package {
-    /// The most bytes of a name that the target's database surely takes.
+    /// The most bytes of a name that the target's database certainly accepts.
     pub fn name_bytes_max(&self) -> usize {
         self.single_connection()
             .map_or(address::POSTGRES_NAME_BYTES_MAX, |it| {

@@ -395,7 +395,7 @@ impl PackageError {
                 .as_ref()
                 .map(|line| (line.number, line.column))
         });
-        // A flow with outputs was read as several, which have the same faults.
+        // A flow with outputs was read as several flows, which have the same faults.
         let mut told: Vec<PackageFault> = Vec::with_capacity(faults.len());
         for fault in faults {
             if !told.contains(&fault) {

@@ -1,4 +1,4 @@
-//! Tells local paths from remote addresses (`s3://...`), which would otherwise be taken for odd file names.
+//! Distinguishes local paths from remote addresses (`s3://...`), which would otherwise be taken for odd file names.
 
 use inrush_destination::address::{ELSEWHERE, home_fault, scheme};
 

@@ -122,7 +122,7 @@ impl Step {
 }
 
 impl LookupSource {
-    /// A flow that reads the reference. `columns` are those that a table is read for.
+    /// A flow that reads the reference. `columns` are the columns to read, if it is a table.
     pub fn flow(&self, name: &str, columns: Vec<String>) -> Flow {
         Flow {
             name: Some(name.to_owned()),

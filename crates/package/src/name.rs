@@ -7,8 +7,8 @@ use inrush_rows::sql_text::{identifier, take_identifier};
 
 use super::error::PackageFaultKind;
 
-/// The most bytes of a name in a package. Each destination has its own limit, which is smaller, except that of files of Parquet and
-/// of DuckDB, which have none.
+/// The most bytes of a name in a package. Each destination has its own, smaller limit, except for Parquet files and
+/// DuckDB, which have none.
 pub const NAME_BYTES_MAX: usize = 1_024;
 
 /// The name of a table, with its schema if one is given.

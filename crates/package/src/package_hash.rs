@@ -10,7 +10,7 @@ impl Package {
     /// file, and no password is part of it, so a new password does not make another package.
     pub fn hash(&self) -> String {
         let mut package = self.clone();
-        // Hashes of ledgers were made when `analyze` was always written.
+        // The hashes in existing ledgers were made when `analyze` was always written.
         package.run.analyze.get_or_insert(true);
         // Tables keep the order of their types, and maps are sorted.
         let text = serde_json::to_string(&package).expect("a package has only keys that are text");

@@ -118,7 +118,7 @@ fn bare_bounds_to_text(text: &str, document: &mut DeTable<'_>) {
     }
 }
 
-/// The same for the bounds of a flow or of an output.
+/// Like [`bare_bounds_to_text`], for the bounds of one flow or output.
 fn bare_bounds_of(text: &str, table: &mut DeTable<'_>) {
     let Some(DeValue::Array(bounds)) = table.get_mut("bounds").map(Spanned::get_mut) else {
         return;

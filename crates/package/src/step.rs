@@ -77,7 +77,7 @@ pub struct Unpivot {
     pub value: String,
 }
 
-/// The words of which a step has one.
+/// The settings of which each step must have exactly one.
 const KINDS: &str = "`derive`, `where`, `check`, `lookup`, `distinct_on` and `unpivot`";
 
 impl Flow {
@@ -221,7 +221,7 @@ fn check_names(columns: &[String], setting: &str, mend: &str, faults: &mut Fault
     }
 }
 
-/// Columns that are read only for steps, in a flow without steps.
+/// Refuses columns that are read only for steps, in a flow without steps.
 fn check_unused(
     flow: &Flow,
     columns: &[ColumnDetail],
@@ -246,7 +246,7 @@ fn check_unused(
     }
 }
 
-/// Expressions and names that are empty.
+/// Refuses expressions and names that are empty.
 fn check_texts(step: &Step, path: &str, faults: &mut Faults<'_>) {
     let conditions = [("where", &step.filter), ("check", &step.check)];
     let derived = step.derive.iter().flatten();

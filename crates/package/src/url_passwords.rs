@@ -287,7 +287,7 @@ pub fn names_secret(key: &str) -> bool {
     ];
     const WORDS: [&str; 4] = ["pwd", "pat", "sas", "pass"];
     let key = key.to_lowercase();
-    // A command that prints a secret is none.
+    // A command that prints a secret is not a secret itself.
     if key.ends_with("_command") {
         return false;
     }

@@ -51,7 +51,7 @@ impl From<ExitStatus> for u8 {
     }
 }
 
-/// This reads the exit status of a report again.
+/// Reads the exit status from a report.
 impl TryFrom<u8> for ExitStatus {
     type Error = String;
 

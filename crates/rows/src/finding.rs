@@ -1,4 +1,4 @@
-//! Findings of a preflight: what a source, a destination or the engine tells the user before a run.
+//! Findings of a preflight: what a source, a destination or the engine reports to the user before a run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -7,12 +7,12 @@ use std::sync::Arc;
 /// A place in a source. Every error and every reject carries one, so that a person finds the row again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// The file, as the user named it; of another source the name of its table or query.
+    /// The file, as the user named it; for another source, the name of its table or query.
     pub file: Arc<Path>,
     /// Line, counted from 1; for a record of several lines, its first line. For rows without lines, the number of the
     /// row; 0 if only the key identifies the row.
     pub line: u64,
-    /// Bytes before it in the (uncompressed) file. Of rows without bytes the number of rows before it.
+    /// Bytes before it in the (uncompressed) file. For rows without bytes, the number of rows before it.
     pub byte_offset: u64,
     /// Finds the row in a source without lines and bytes: `id = 17`.
     pub key: Option<Arc<str>>,

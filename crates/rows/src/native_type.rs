@@ -14,7 +14,7 @@ pub struct NativeType {
     pub limit: Option<i32>,
     /// The type as SQL names it, for people and for a new target.
     pub sql: String,
-    /// The column in a list of those to read, if the database's text of its values is to be read instead: `tags::text`.
+    /// How to write the column in a list of columns, to read the database's text of its values instead: `tags::text`.
     pub as_text: String,
 }
 

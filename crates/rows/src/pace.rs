@@ -88,7 +88,7 @@ impl Pace {
         self.add_waited(begun);
     }
 
-    /// The same for a thread without a runtime, with the rate limit alone.
+    /// Like [`pass`](Pace::pass), for a thread without a runtime. Only the rate limit applies, not the pauses.
     pub fn pass_on_thread(&self, block_bytes: usize, stop: &Stop) {
         let begun = Instant::now();
         let Some(moment) = self.turn(block_bytes, begun) else {

@@ -1,7 +1,7 @@
 //! Finds the column that a name means where upper and lower case do not matter.
 
-/// The place of the name that is spelled exactly so, or else of the only one that differs from it in case alone (letters A to Z,
-/// as in DuckDB). The error has the places of all that differ in case alone: none, or several.
+/// The index of the name with exactly this spelling, or else of the only name that differs from it only in case
+/// (letters A to Z, as in DuckDB). The error has the indexes of all names that differ only in case: none, or several.
 pub fn place_of<'a>(
     name: &str,
     all: impl Iterator<Item = &'a str> + Clone,

@@ -81,7 +81,7 @@ impl SpecialType {
     }
 }
 
-/// The fields of an interval, as SQL names them. Coarser ones than the first are kept as well.
+/// The fields of an interval, as SQL names them. Fields that are coarser than the first one are also kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IntervalFields {
     /// `year`.

@@ -43,7 +43,8 @@ pub fn literal(text: &str) -> String {
     }
 }
 
-/// SQL of a user as a part of a longer statement. The line feeds keep a comment at its end from swallowing what follows.
+/// SQL of a user as a part of a longer statement. The line feeds end a comment at its end, which would otherwise hide
+/// the text that follows.
 pub fn in_parentheses(sql: &str) -> String {
     format!("(\n{sql}\n)")
 }

@@ -17,8 +17,8 @@
 //! all but the wrapped ones mean the same as in Arrow. Each conversion is one addition ([`from_postgres`],
 //! [`to_postgres`]) for every value.
 //!
-//! The numbers of a batch are not in the order of time: the wrapped ones are below all others. Those of [`to_postgres`]
-//! are. Before a batch is passed to a reader of plain Arrow, check it with [`is_plain`].
+//! The numbers of a batch are not in the order of time: the wrapped ones are below all others. The numbers of
+//! [`to_postgres`] are. Before a batch is passed to a reader of plain Arrow, check it with [`is_plain`].
 
 /// Microseconds from 1970-01-01 to PostgreSQL's own epoch, 2000-01-01.
 pub const POSTGRES_EPOCH_MICROSECONDS: i64 = 946_684_800_000_000;
@@ -45,13 +45,13 @@ pub const MINUS_INFINITY: i64 = from_postgres(i64::MIN);
 // There is room for the wrapped numbers, as described at the head of the file.
 const _: () = assert!(MAX < INFINITY && INFINITY < MINUS_INFINITY && MINUS_INFINITY < MIN);
 
-/// The number in a batch of PostgreSQL's number.
+/// The number in a batch for PostgreSQL's number.
 #[inline(always)]
 pub const fn from_postgres(number: i64) -> i64 {
     number.wrapping_add(POSTGRES_EPOCH_MICROSECONDS)
 }
 
-/// PostgreSQL's number of a number in a batch. These numbers sort like in the server, `-infinity` first and `infinity`
+/// PostgreSQL's number for a number in a batch. These numbers sort like in the server, `-infinity` first and `infinity`
 /// last.
 #[inline(always)]
 pub const fn to_postgres(number: i64) -> i64 {

@@ -286,7 +286,7 @@ fn one_column(looks: &[Sample], best: Option<&Entry>, preset: Option<&Form>) -> 
     }
 }
 
-/// The note about files that are not written as their names suggest.
+/// Adds the note about files that are not written as their names suggest.
 fn tell_contradiction(choice: &mut FormChoice, preset: &Form) {
     let form = &choice.form;
     let mut differences = Vec::new();

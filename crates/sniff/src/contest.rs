@@ -33,8 +33,8 @@ const QUOTED_BONUS: f64 = 1.25;
 /// The factor for quotes that are only inside fields under this delimiter, but around fields under another.
 const STRAY_QUOTES_MALUS: f64 = 0.4;
 
-/// The delimiters that are tried, and the weight of each: how likely it is that records which it cuts evenly are meant
-/// so.
+/// The delimiters that are tried, each with its weight: if it cuts the records evenly, how likely it is the real
+/// delimiter.
 const DELIMITERS: [(u8, f64); 17] = [
     (b',', 1.0),
     (b'\t', 1.0),
@@ -66,7 +66,7 @@ pub(super) struct Entry {
     pub weight: f64,
     /// Its score: the higher the better.
     pub value: f64,
-    /// A line of the files names the delimiter.
+    /// True if a line of the files names the delimiter.
     pub is_said: bool,
 }
 

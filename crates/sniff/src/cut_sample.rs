@@ -30,7 +30,7 @@ pub(super) struct Cut {
     pub records: Records,
     /// True if the first record is the first of its file.
     pub starts_file: bool,
-    /// Lines are counted from the file's first one.
+    /// True if lines are counted from the file's first line.
     pub is_line_known: bool,
     /// The encoding that the text was translated from; `None` if it is read as UTF-8.
     pub translated_from: Option<TextEncoding>,

@@ -46,7 +46,7 @@ pub(super) struct Evidence {
     pub title_lines: Option<u64>,
     /// The first record of each file as text, if it is a good one.
     pub first_records: Vec<FirstRecord>,
-    /// Rows of files that are read as UTF-8 contain bytes that are not UTF-8.
+    /// True if rows of files that are read as UTF-8 contain bytes that are not UTF-8.
     pub not_utf8: bool,
     /// The number of sampled places that were left out, because it is not clear where their records begin.
     pub places_unused: u64,
@@ -268,7 +268,7 @@ impl Evidence {
                 if form.quote.is_some() && written.first() == form.quote.as_ref() {
                     facts.quoted += 1;
                 }
-                // An escape stood for a NUL, or for bytes that are not UTF-8. Such a value says nothing about the type.
+                // An escape means a NUL, or bytes that are not UTF-8. Such a value says nothing about the type.
                 if value.contains(&0) || std::str::from_utf8(value).is_err() {
                     continue;
                 }

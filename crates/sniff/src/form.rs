@@ -12,17 +12,17 @@ pub struct Form {
     pub quote: Option<u8>,
     /// The way in which special bytes are made ordinary.
     pub escape: FormEscape,
-    /// Every record ends with one more delimiter.
+    /// True if every record ends with one more delimiter.
     pub trailing_delimiter: bool,
-    /// The first record of each file names the fields.
+    /// True if the first record of each file names the fields.
     pub header: bool,
-    /// Unquoted texts that stand for NULL.
+    /// Unquoted texts that mean NULL.
     pub nulls: Vec<String>,
     /// The first byte of lines that are not records.
     pub comment: Option<u8>,
     /// The number of lines at the beginning of each file that are not records.
     pub skip_lines: u32,
-    /// A record is one field.
+    /// True if a record is one field.
     pub is_single_column: bool,
     /// The declared dialect, which has the settings that the sniffer does not guess.
     pub declared: Option<Box<Dialect>>,

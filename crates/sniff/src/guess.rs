@@ -30,16 +30,17 @@ pub struct Guess {
     pub places: u64,
     /// The files.
     pub files: Vec<PathBuf>,
-    /// All rows of all files were read, so the guess is certain.
+    /// True if all rows of all files were read, so that the guess is certain.
     pub is_everything: bool,
     /// The names of fields that no column can hold.
     pub left_out: Vec<String>,
-    /// The files declare their columns themselves.
+    /// True if the files declare their columns themselves.
     pub is_told: bool,
-    /// The header has no name for the first field. Its line is skipped, and the columns are named here.
+    /// True if the header has no name for the first field. Then the header's line is skipped, and the columns get their
+    /// names here.
     pub has_row_names: bool,
-    /// The header has one name fewer than the rows have fields, and can be read in several ways: a load refuses the
-    /// files.
+    /// Set if the header has one name fewer than the rows have fields, and can be read in several ways. Then a load
+    /// refuses the files.
     pub unnamed: Option<super::row_names::Unnamed>,
     /// Observations about the form.
     pub seen: Vec<String>,
@@ -180,7 +181,7 @@ fn comments_of(guess: &Guess) -> Comments {
     }
 }
 
-/// A check as a step of a package. Braces of a word are no parameters.
+/// A check as a step of a package. Braces in a word do not mark parameters.
 fn step(check: &ProposedCheck) -> Step {
     Step {
         check: Some(escape_braces(&check.condition)),

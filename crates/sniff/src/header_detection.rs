@@ -21,8 +21,8 @@ pub(super) struct HeaderGuess {
     pub unsure: Option<String>,
 }
 
-/// Tells a header from data. `evidence` and `decisions` do not include the first record of each file; `usual` is the
-/// hint from the files' names.
+/// Distinguishes a header from data. `evidence` and `decisions` do not include the first record of each file; `usual`
+/// is the hint from the files' names.
 pub(super) fn guess(
     evidence: &Evidence,
     decisions: &[Decision],
@@ -94,13 +94,13 @@ pub(super) fn guess(
 struct Signs {
     /// The number of fields that are of their column's type.
     fits: u64,
-    /// The number of those fields that are years over values that are not: `2019` over amounts.
+    /// The number of those fields that are years over values that are not years: `2019` over amounts.
     years: u64,
     /// The number of texts that can be names, over another type.
     named: u64,
     /// The number of other texts that are not of their column's type, such as dates over amounts.
     odd: u64,
-    /// True if the numbers of the record rise by equal steps, and those of the rows do not.
+    /// True if the numbers of the record rise by equal steps, and the numbers of the rows do not.
     is_series: bool,
 }
 

@@ -3,8 +3,8 @@
 //! Each stage has a type for the facts that are known after it. [`sample`] reads pieces of the files. [`known`] has the
 //! facts that need no look at the rows, and skips lines. [`choose_form`] finds the form, by a [`contest`] of every
 //! delimiter and way of quoting. [`rows`] finds the first row, by a [`look`] at the rows: [`evidence`] collects facts
-//! about each column, and tries [`candidates`] with the load's own converters; [`header_detection`] tells names from
-//! rows; [`choose_type`] chooses types. [`conclude`] makes the guess, for which [`trial_conversion`] converts all
+//! about each column, and tries [`candidates`] with the load's own converters; [`header_detection`] distinguishes names
+//! from rows; [`choose_type`] chooses types. [`conclude`] makes the guess, for which [`trial_conversion`] converts all
 //! samples once more, exactly as the load would. Nothing here is random: the same files always give the same guess.
 //!
 //! A guess is never looser than the load: a type is guessed only if the converters accept all sampled values. If two

@@ -19,14 +19,14 @@ const ROWS_MIN: u64 = 100;
 /// The most words of a column, and bytes of a word.
 const WORDS_MAX: usize = 10;
 const WORD_BYTES_MAX: usize = 40;
-/// Rows that must have each word, on average.
+/// The least number of rows for each word, on average.
 const ROWS_OF_A_WORD: u64 = 20;
-/// Columns of dates that are compared with each other.
+/// The most columns of dates that are compared with each other.
 const DATES_MAX: usize = 8;
 /// The most checks.
 const CHECKS_MAX: usize = 12;
 
-/// Words that are no names in SQL without quotes.
+/// Words that SQL accepts as names only in quotes.
 #[rustfmt::skip]
 const RESERVED: &[&str] = &[
     "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "asymmetric", "both", "case", "cast", "check",

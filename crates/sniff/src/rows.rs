@@ -22,7 +22,7 @@ pub(super) struct Rows {
     pub look: Look,
     /// The names of all fields, if the header lacks a name for the first field and is skipped.
     pub names: Option<Vec<String>>,
-    /// The header lacks a name, and can be read in several ways.
+    /// Set if the header lacks a name and can be read in several ways.
     pub unnamed: Option<Unnamed>,
     /// The delimiter that the first line names, if the format is declared; whether or not that line is skipped.
     pub declared_separator: Option<u8>,

@@ -263,7 +263,7 @@ pub(crate) fn unpivoted(
     })
 }
 
-/// The rows `rows_of` of a batch. The columns that are unused now have no values.
+/// The rows `rows_of` of a batch. Columns that are not used any more have no values.
 fn repeated(
     planned: &PlannedUnpivot,
     batch: &RecordBatch,

@@ -1,7 +1,8 @@
 //! Every function of the closed list over extreme arguments: NULL, NaN, infinity, the ends of each type, and odd texts.
 //!
-//! No call may end the database, or be NULL although no argument is, unless [`may_be_null`] has its reason. An argument is a
-//! column of a table, as in a step. So functions that need a constant there are not called with all types.
+//! No call may end the database. No call may return NULL if no argument is NULL, unless [`may_be_null`] knows the
+//! reason. An argument is a column of a table, as in a step. So functions that need a constant there are not called
+//! with all types.
 
 mod case;
 
@@ -113,7 +114,7 @@ fn texts(link: &Link, sql: &str) -> Vec<Vec<Option<String>>> {
     answer.unwrap_or_else(|error| panic!("{sql}: {}", error.message))
 }
 
-/// The types of the arguments of a function that [`VALUES`] has.
+/// The signatures of a function whose types all occur in [`VALUES`].
 fn signatures(link: &Link, name: &str) -> Vec<Vec<String>> {
     let question = format!(
         "SELECT DISTINCT CASE function_type WHEN 'macro' THEN repeat('ANY|', len(parameters)) ELSE array_to_string(parameter_types, \
@@ -148,7 +149,7 @@ fn signatures(link: &Link, name: &str) -> Vec<Vec<String>> {
             found.push(types);
         }
     }
-    // The catalog does not tell the types of these.
+    // The catalog does not have the types of these functions.
     match name {
         "days_in_month" => found = vec![vec!["DATE".to_owned()]],
         "ifnull" => found = vec![vec!["DATE".to_owned(); 2]],
@@ -220,7 +221,7 @@ fn called(link: &Link, name: &str, types: &[String], calls: &mut u64) -> bool {
             .iter()
             .find(|(own, _)| own == type_name)
             .expect("it is there");
-        // Those at the ends and in between.
+        // Values at both ends and some between them.
         let step = values.len().div_ceil(most).max(1);
         let values = values.iter().step_by(step);
         let values: Vec<String> = values

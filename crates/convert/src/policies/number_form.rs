@@ -20,7 +20,7 @@ use super::round::rounded;
 pub(super) enum Rewritten {
     /// It needs no rewriting, or its kernel will find the fault.
     AsWritten,
-    /// It stands for NULL.
+    /// It means NULL.
     Null,
     /// It was appended to the output.
     Built {

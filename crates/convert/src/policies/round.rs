@@ -14,8 +14,8 @@ pub(super) struct Rounded {
 }
 
 /// The literal with `scale` digits after the point (before it, if `scale` is negative), if it has more. `is_whole` is
-/// true for columns that accept no point at all. `None` if the column's own kernel can read the text, or words its
-/// fault better.
+/// true for columns that accept no point at all. `None` if the column's own kernel can read the text, or gives a better
+/// error.
 pub(super) fn rounded(
     text: &[u8],
     scale: i64,

@@ -33,7 +33,7 @@ pub struct Comments {
     pub format: Vec<String>,
     /// Before each column, in their order.
     pub columns: Vec<Vec<String>>,
-    /// Checks that are proposed, behind the flow: each is a comment.
+    /// Proposed checks, written after the flow, each as a comment.
     pub checks: Vec<Step>,
 }
 
@@ -256,7 +256,7 @@ fn flow(out: &mut String, flow: &Flow, comments: &Comments) {
     if let Some(expect) = &flow.expect {
         setting(out, "expect", &inline(expect));
     }
-    // Settings that follow would be those of the step.
+    // Steps come last, because settings after a step would belong to the step.
     for one in &flow.steps {
         step(out, one);
     }

@@ -1,4 +1,4 @@
-// A chart with all that belongs to it: its title, what it says in a sentence, a legend, and its numbers as a table.
+// A chart with everything that belongs to it: a title, its message in a sentence, a legend, and its numbers as a table.
 
 import { fresh, h, opened, table } from "./dom.js";
 import { swatch } from "./palette.js";
@@ -61,7 +61,7 @@ function drawOne(one, width, isPaper) {
 
 /** Draws every chart as wide as its place is. */
 export function drawAll() {
-  // All widths first: each reading after a writing would lay the whole page out once more.
+  // All widths are read first, because each reading after a change would lay out the whole page once more.
   const widths = drawn.map(({ plot }) => Math.floor(plot.clientWidth));
   drawn.forEach((one, index) => {
     if (widths[index] > 0 && widths[index] !== one.width) drawOne(one, widths[index], false);

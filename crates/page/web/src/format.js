@@ -1,4 +1,4 @@
-// Numbers as the command writes them: the page and the terminal say the same.
+// Numbers as the command writes them, so that the page and the terminal show the same.
 
 const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 

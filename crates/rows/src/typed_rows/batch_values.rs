@@ -1,4 +1,5 @@
-//! The text of values in our own batches. In these, some numbers of dates and timestamps mean infinity ([`timestamp`]).
+//! The text of values in our own batches. In these batches, some numbers of dates and timestamps mean infinity
+//! ([`timestamp`]).
 //!
 //! [`Cells`] reads arrays as Arrow defines them, for example from files: there the same numbers are ordinary days and
 //! times.

@@ -26,7 +26,7 @@ pub struct TypedRows {
     pub columns: Vec<TypedColumn>,
     /// The number of rows of each of them.
     pub row_count: usize,
-    /// The bytes that stand for their text in the content hash: none, or the digests of the row groups that begin with
+    /// The bytes that replace their text in the content hash: none, or the digests of the row groups that begin with
     /// these rows.
     pub content: Vec<u8>,
     /// Bytes of their values.

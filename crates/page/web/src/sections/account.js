@@ -2,7 +2,7 @@ import { h, opened, section, table } from "../dom.js";
 import { bytes, count, counted, readable, sum } from "../format.js";
 import { steps } from "./steps.js";
 
-// Older reports do not have these numbers, nor such rows.
+// Older reports have neither these numbers nor such rows.
 const filtered = (account) => account.rows_filtered ?? 0;
 const added = (account) => account.rows_added ?? 0;
 

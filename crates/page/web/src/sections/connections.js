@@ -1,5 +1,5 @@
 // The flow of each connection, as figures 12 and 13 of the account of 2009 showed it: how much of its time it was held
-// back, and by whom. TCP counts that itself; for other connections, the loader's own timers have to do.
+// back, and by what. TCP counts this itself; for other connections, the loader's own timers are used.
 
 import { lanes, stackedBars } from "../charts.js";
 import { h, section, table } from "../dom.js";

@@ -1,4 +1,4 @@
-// The way of the rows through the steps of each flow: how many left each step, and what became of the others.
+// The rows in the steps of each flow: how many rows left each step, and what happened to the others.
 
 import { stackedBars } from "../charts.js";
 import { h, table } from "../dom.js";
