@@ -1,9 +1,9 @@
 //! A [`Change`] says what a publish has done to a target, and an [`UndoCheck`] whether that can be undone.
 //!
-//! For destinations whose tables have rows of several runs. Rows of one run cannot be told from others in the same
-//! table. So a run is undone only if its target has exactly the rows that it left there, and if the rows that it
-//! replaced are kept or there were none. The ledger of the destination keeps a [`Change`] of each target; [`UndoCheck`]
-//! has the reasons against an undo.
+//! For destinations whose tables have rows of several runs. Rows of one run cannot be distinguished from other rows in
+//! the same table. So a run is undone only if its target has exactly the rows that it left there, and if the rows that
+//! it replaced are kept or there were none. The ledger of the destination keeps a [`Change`] of each target;
+//! [`UndoCheck`] has the reasons against an undo.
 
 use inrush_rows::ids::{RunId, RunName};
 use inrush_rows::plural::counted;
@@ -174,9 +174,9 @@ impl UndoCheck<'_> {
         impossible(self.run, what, hint)
     }
 
-    /// The number of rows that the run left in the target. Fails if they cannot be told from others, or if the rows
-    /// that they replaced are gone. `later` is a later run that has loaded into the same target, `loaded` the number of
-    /// rows that the ledger has.
+    /// The number of rows that the run left in the target. Fails if they cannot be distinguished from other rows, or if
+    /// the rows that they replaced are gone. `later` is a later run that has loaded into the same target, `loaded` the
+    /// number of rows that the ledger has.
     pub fn left_rows(&self, later: Option<&RunName>, loaded: Option<u64>) -> Result<u64> {
         let target = self.target;
         match self.change.what {
@@ -249,7 +249,8 @@ impl UndoCheck<'_> {
         }
     }
 
-    /// Fails unless the table that keeps the replaced rows has all of them. `rows` is their number; `None` if it is no table.
+    /// Fails unless the table that keeps the replaced rows has all of them. `rows` is their number; `None` if it is not
+    /// a table.
     pub fn require_kept(&self, kept: &str, rows: Option<u64>) -> Result<()> {
         let before = self.change.rows_before;
         match rows == Some(before) {

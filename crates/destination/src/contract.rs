@@ -406,9 +406,9 @@ pub trait UnitStream {
     /// load may stop once `refused_max` rows are refused, because the run ends then.
     fn write(&mut self, batch: &RecordBatch, refused_max: u64) -> Result<Written>;
 
-    /// The block that is filled for the destination, and the size from which it is sent, if rows in the source's own form
-    /// may be appended to it instead of writing batches: the plan found that both forms are the same. `None` if rows must be
-    /// written as batches.
+    /// A block to which rows in the source's own form may be appended, instead of writing batches, and the size at
+    /// which it is sent. Only asked if the plan found that both forms are the same. `None` if rows must be written as
+    /// batches.
     fn native_block(&mut self) -> Option<(&mut Vec<u8>, usize)> {
         None
     }
@@ -467,9 +467,10 @@ pub trait UnitStream {
     /// attempt has committed completely. When the engine asks for [`staged_rows`](OpenRun::staged_rows), all units are
     /// finished.
     ///
-    /// If it fails, the run ends, and keeps all records. Rows that the target would refuse are no error here:
+    /// If it fails, the run ends, and keeps all records. Rows that the target would refuse are not an error here:
     /// [`publish`](OpenRun::publish) fails because of them. (PostgreSQL may return
-    /// [`Error::RowsRefused`](crate::Error::RowsRefused): its driver loads this unit again while other streams load others.)
+    /// [`Error::RowsRefused`](crate::Error::RowsRefused): its driver loads this unit again while other streams load
+    /// others.)
     fn finish(&mut self, _target: usize, _unit_key: &UnitKey) -> Result<()> {
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! The time in which streams load: what a stream gets from the engine when it is opened, and the watch beside the streams.
+//! The time in which streams load: what a stream gets from the engine when it is opened, and the watch that runs while
+//! they load.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ pub struct StreamSetup<'a> {
 }
 
 impl StreamSetup<'_> {
-    /// A stream beside those of the load: it is not delayed, nobody measures it, and its notes are lost.
+    /// A stream in addition to those of the load: it is not delayed or measured, and its notes are lost.
     pub fn alone() -> StreamSetup<'static> {
         StreamSetup {
             number: 0,

@@ -1,6 +1,7 @@
 //! Samples of a destination's server: an optional part of the contract, for destinations whose streams are sessions of a server.
 //!
-//! The engine samples all streams ten times a second. What a stream waits for while it sends rows is known only to the server.
+//! The engine samples all streams ten times a second. Only the server knows what a stream waits for while it sends
+//! rows.
 
 use inrush_verdict::{SeenSession, ServerKind};
 

@@ -1,4 +1,4 @@
-//! Names of staging tables, for destinations that stage the rows of a target in one table beside it.
+//! Names of staging tables, for destinations that stage the rows of a target in one separate table.
 
 use inrush_rows::hexadecimal::hexadecimal;
 use inrush_rows::ids::{RunId, RunKey};

@@ -1,5 +1,5 @@
-//! Careful loads of databases that find refused rows by queries: a batch is written into a table of its own, the trial, and each
-//! test is a query that finds rows there which a constraint of the target refuses.
+//! Careful loads for databases in which queries find the refused rows. A batch is written into a separate table, the
+//! trial. Each test is a query that finds rows of the trial which a constraint of the target refuses.
 
 use std::collections::BTreeMap;
 

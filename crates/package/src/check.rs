@@ -270,7 +270,7 @@ fn check_flow_connections(package: &Package, faults: &mut Faults<'_>) {
     for (index, flow) in package.flows.iter().enumerate() {
         let path = format!("flow[{index}].connection");
         match (package.connection_of(flow), first) {
-            // That there is no connection at all is already reported.
+            // A package without any connection is already reported.
             (Err(PackageFaultKind::NoConnection), _) => {}
             (Err(kind), _) => faults.add(&path, kind),
             (Ok(name), None) => first = Some(name),

@@ -111,7 +111,7 @@ pub enum PackageFaultKind {
     UnknownParameter {
         /// The name.
         name: String,
-        /// The text that it stands in.
+        /// The text that contains it.
         text: String,
         /// The parameter that was likely meant.
         suggestion: Option<String>,
@@ -121,7 +121,7 @@ pub enum PackageFaultKind {
     /// `{` without its `}`.
     #[error("`{{` without `}}` in `{text}`")]
     BraceNotClosed {
-        /// The text that it stands in.
+        /// The text that contains it.
         text: String,
     },
     /// `${env:NAME}` of a variable that is not set.
@@ -227,7 +227,7 @@ pub enum PackageFaultKind {
         /// Why it is not known to be made here.
         reason: String,
     },
-    /// A setting of a format that a scanner could not tell apart from the others.
+    /// A setting of a format that a scanner could not distinguish from the other settings.
     #[error("`format.{setting}`: {reason}")]
     Format {
         /// The setting.

@@ -1,9 +1,9 @@
 //! Code that a package would load into this process although it is not installed here.
 //!
 //! A package may come from another person. A driver that is given by its name is installed on this machine. A driver
-//! that is given by a path or an option is chosen by the package, and may be a file beside it. Its code runs as soon as
-//! it is loaded, and even a plan needs the driver. So such a driver is not loaded until the user says that the package
-//! is trusted.
+//! that is given by a path or an option is chosen by the package, and may be a file in the package's folder. Its code
+//! runs as soon as it is loaded, and even a plan needs the driver. So such a driver is not loaded until the user says
+//! that the package is trusted.
 
 use inrush_destination::address::{DestinationKind, LoadedCode};
 

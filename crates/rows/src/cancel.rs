@@ -85,7 +85,7 @@ impl Stop {
             let (ringing, ringer) = UnixStream::pair()?;
             // Another thread may have set the bell first: then its bell is kept.
             let _ = self.bell.set(Bell { ringing, ringer });
-            // The stop may have been requested before the bell was set, or meanwhile.
+            // The stop may have been requested before the bell was set, or while it was being set.
             if self.asked().is_some()
                 && let Some(bell) = self.bell.get()
             {

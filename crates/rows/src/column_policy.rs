@@ -233,7 +233,7 @@ impl ColumnChanges {
         self.truncated + self.rounded + self.defaulted + self.nulled
     }
 
-    /// Adds others.
+    /// Adds the numbers of another count.
     pub fn add(&mut self, other: &ColumnChanges) {
         self.truncated += other.truncated;
         self.rounded += other.rounded;

@@ -23,7 +23,7 @@ pub enum TextEncoding {
     /// UTF-16 in the byte order of its mark; without a mark, in the order that the text shows; refused if that is
     /// unclear.
     Utf16,
-    /// One of the others.
+    /// Any other encoding.
     Table(&'static Encoding),
 }
 

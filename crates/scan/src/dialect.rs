@@ -95,7 +95,7 @@ pub struct Dialect {
     /// An empty line is a record of one empty field, as in a file of one column. Otherwise, or if it lacks the trailing
     /// delimiter of the dialect, it is counted and skipped.
     pub blank_lines_are_records: bool,
-    /// A longer record is refused, so that an unclosed quote does not swallow the rest of a file.
+    /// A longer record is refused, so that an unclosed quote does not include the rest of a file.
     pub record_bytes_max: usize,
 }
 

@@ -310,7 +310,7 @@ impl<'a> MaskWalker<'a> {
     }
 
     /// The carriage returns that belong to the line feed after them, and all others; both are empty if carriage returns
-    /// have no meaning. A function of its own, so that blocks without any stay fast.
+    /// have no meaning. This is a separate function, so that blocks without carriage returns stay fast.
     #[cold]
     #[inline(never)]
     fn sorted_returns(&self, base: u32, masks: &Masks) -> (u64, u64) {

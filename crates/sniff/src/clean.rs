@@ -1,5 +1,5 @@
-//! Tells whether a field looks like one value, or like several values with another delimiter between them.
-//! Only the choice of the delimiter asks this; types are tested with the load's converters.
+//! Decides whether a field looks like one value, or like several values with another delimiter between them. Only the
+//! choice of the delimiter uses this; types are tested with the load's converters.
 
 use super::form::Form;
 

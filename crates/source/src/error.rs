@@ -17,7 +17,7 @@ pub fn input_error(input: &Path, what: impl Into<String>, fix: impl Into<String>
     }
 }
 
-/// The error of a source that cannot give what a package or an argument asks for: `what` is wrong, and the fix.
+/// The error if a source cannot provide what a package or an argument asks for: `what` is wrong, and the fix.
 pub fn unsuitable(input: &Path, what: impl Into<String>, fix: impl Into<String>) -> SourceError {
     SourceError::Unsuitable {
         input: input.to_path_buf(),
@@ -378,12 +378,13 @@ pub enum SourceError {
         /// What to do.
         fix: String,
     },
-    /// A package or an argument asks for what the source cannot give, so it has to be changed.
+    /// A package or an argument asks for something that the source cannot provide, so the package or the argument must
+    /// be changed.
     #[error("{}: {what}; {fix}", input.display())]
     Unsuitable {
         /// The input's name, or that of a connection.
         input: PathBuf,
-        /// What is asked for, and why it cannot be given.
+        /// What is asked for, and why the source cannot provide it.
         what: String,
         /// What to write instead.
         fix: String,

@@ -89,8 +89,8 @@ pub trait Input: fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// True if each reading of it gives a row the same [place](Location): bytes of a file, or a number that the source keeps.
-    /// The order in which a server sends rows is no such place.
+    /// True if each reading of it gives a row the same [place](Location): bytes of a file, or a number that the source
+    /// keeps. The order in which a server sends rows is not such a place.
     fn keeps_places(&self) -> bool {
         !self.is_read_once() && !self.is_snapshot()
     }

@@ -10,7 +10,7 @@ use inrush_rows::pace::Pace;
 pub struct ReadLimits {
     /// The most connections that are open at a time.
     pub connections_max: usize,
-    /// The most bytes that are read in a second; `None` is no limit.
+    /// The most bytes that are read in a second; `None`: no limit.
     pub rate_bytes_max: Option<u64>,
     /// The longest wait for a lock of another session on a table, in milliseconds.
     pub lock_wait_ms: u32,

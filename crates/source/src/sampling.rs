@@ -1,7 +1,7 @@
 //! Samples of a source's server: an optional part of the contract, for sources whose rows come from the sessions of a server.
 //!
-//! The engine samples all streams ten times a second. What a stream waits for while it reads is known only to the server: the
-//! backend that sends the rows computes, reads its disk, or waits until the network takes them.
+//! The engine samples all streams ten times a second. Only the server knows what a stream waits for while it reads: the
+//! backend that sends the rows may compute, read from disk, or wait until the network takes them.
 
 use std::fmt;
 use std::sync::Arc;

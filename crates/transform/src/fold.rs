@@ -7,7 +7,7 @@ use unicode_normalization::UnicodeNormalization;
 pub struct Folds {
     /// Upper and lower case, by Unicode's rules without a language.
     pub case: bool,
-    /// Accents: marks that Unicode has as characters of their own, once a letter is taken apart.
+    /// Accents: the marks that become separate characters when Unicode decomposes a letter.
     pub accents: bool,
     /// Blanks at both ends, and the number and kind of blanks elsewhere.
     pub blanks: bool,

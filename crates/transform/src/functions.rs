@@ -89,7 +89,8 @@ pub fn makes_number_of_date(name: &str) -> bool {
     is_of_finite_dates(name) || names.any(|known| known == name)
 }
 
-/// True if a function of this name, in lower case, subtracts: of two dates it makes a number of days, also if one is infinite.
+/// True if a function of this name, in lower case, subtracts. The difference of two dates is a number of days, even if
+/// one of them is infinite.
 pub fn subtracts(name: &str) -> bool {
     ["-", "subtract"].contains(&name)
 }

@@ -1,4 +1,5 @@
-//! Steps that a destination evaluates itself, in the statement by which it adds rows, if it is DuckDB as well.
+//! Steps that a destination evaluates itself, in the statement by which it adds rows, if the destination is also
+//! DuckDB.
 //!
 //! The statement is made by the same functions as that of the runner ([`statement::kept`]). The statement returns only
 //! how many rows it has added. So it fails as a whole if the runner might reject one of the rows, even if the runner

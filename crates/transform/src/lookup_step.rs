@@ -1,4 +1,4 @@
-//! A lookup as a step of a flow: it is planned, and puts the columns of its reference beside the rows.
+//! A lookup as a step of a flow: it is planned, and adds the columns of its reference to the rows.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub struct LookupSpec {
     pub on: Vec<(String, InputColumn)>,
     /// Differences between texts of the key that are ignored.
     pub folds: Folds,
-    /// The columns that are put beside the rows: their names in the flow, with the types of the reference.
+    /// The columns that are added to the rows: their names in the flow, with the types of the reference.
     pub take: Vec<InputColumn>,
     /// What happens to rows whose key is not there.
     pub unmatched: Unmatched,
@@ -121,7 +121,7 @@ fn key_class(column: &ColumnType, reference: &ColumnType) -> Option<KeyClass> {
     (KeyClass::of(reference) == Some(class)).then_some(class)
 }
 
-/// Puts the columns of a reference beside the rows.
+/// Adds the columns of a reference to the rows.
 pub(crate) fn looked_up(planned: &PlannedLookup, batch: &RecordBatch) -> Result<Stepped, RunError> {
     let Found {
         columns,

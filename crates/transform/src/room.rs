@@ -38,7 +38,7 @@ const MADE_BYTES: &str = "inrush_step_made_bytes";
 /// The most pairs of letters of two texts that are compared with each other: a few seconds of work.
 const LETTER_PAIRS_MAX: usize = 100_000_000;
 
-/// Bytes for each value that a path into a JSON document finds, beside its text.
+/// Bytes for each value that a path into a JSON document finds, in addition to its text.
 const FOUND_BYTES: usize = 16;
 
 /// The checks, which are called before other functions. The one for derived texts is called for each row, because a

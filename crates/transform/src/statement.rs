@@ -59,9 +59,10 @@ pub fn null_of(planned: &Planned, from: &str, expression: usize) -> String {
     format!("SELECT CASE WHEN false THEN {sql} END FROM ({rows})")
 }
 
-/// The loaded columns of the rows that all steps keep, for a destination that evaluates the steps while it adds the rows. The
-/// statement fails as a whole for each row that the runner would reject, or that it judges by more than the value itself: `odd`
-/// has these conditions, and `missing` those of rows that the steps keep.
+/// The loaded columns of the rows that all steps keep, for a destination that evaluates the steps while it adds the
+/// rows. The statement fails as a whole if there is a row that the runner would reject, or that the runner judges by
+/// more than the value itself: a row that fails a check, or for which a condition in `odd` holds. The conditions in
+/// `missing` apply only to rows that the steps keep.
 pub fn kept(
     planned: &Planned,
     from: &str,
@@ -94,7 +95,8 @@ pub fn kept(
     let bad: Vec<String> = failed.chain(odd.iter().cloned()).collect();
     let left_out = conditions(is_where).into_iter();
     let left_out: Vec<String> = left_out.map(|name| format!("{name} IS NOT TRUE")).collect();
-    // The function is called for each row, so DuckDB keeps the condition behind all expressions, which fail first.
+    // DuckDB must call this function for each row, so it evaluates the condition after all expressions, whose failures
+    // come first.
     const FAILS: &str = "THEN CAST(error('a row does not pass the steps') AS BOOLEAN)";
     let mut cases = [
         (bad, FAILS),

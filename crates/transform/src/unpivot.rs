@@ -23,7 +23,7 @@ pub const FAN_OUT_MAX: u64 = 1 << 16;
 /// The most columns of a step that are named one by one.
 const NAMED_MAX: usize = 8;
 
-/// A step that makes rows of columns, as it is declared.
+/// A step that turns columns into rows, as it is declared.
 #[derive(Clone, Debug)]
 pub struct UnpivotSpec {
     /// The columns, each of which becomes a row.
@@ -34,7 +34,7 @@ pub struct UnpivotSpec {
     pub value: String,
 }
 
-/// A step that makes rows of columns, and can run.
+/// A step that turns columns into rows, and can run.
 #[derive(Clone, Debug)]
 pub struct PlannedUnpivot {
     /// Its declaration.

@@ -30,7 +30,7 @@ impl<'a> Merge<'a> {
         format!("t.{}", identifier(&self.merge.key[0]))
     }
 
-    /// The equalities of the key of a table with that of `s`.
+    /// The conditions under which the key of a table equals the key of `s`.
     fn same_key(&self, table: &str) -> Vec<String> {
         let columns = self.terms(table).into_iter().zip(self.terms("s"));
         columns

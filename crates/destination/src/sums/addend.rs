@@ -1,12 +1,12 @@
 //! Sums that a database makes of the columns of a staging table, by queries.
 //!
-//! Each measure of a column is made of one or more [`Addend`]s: sums that the database makes exactly, in whole numbers or
-//! decimals, and that are put together here. A column of which a database has no exact sum is only counted.
+//! Each measure of a column is made of one or more [`Addend`]s: sums that the database makes exactly, in whole numbers
+//! or decimals, and that are put together here. A column for which a database has no exact sum is only counted.
 
 use super::{ColumnForm, ExactSum, StagedSums};
 use crate::error::{Error, Result};
 
-/// Sums that one statement asks for. Databases limit the columns of a result: SQLite to 2,000.
+/// The most sums that one statement asks for. Databases limit the columns of a result: SQLite to 2,000.
 const SUMS_MAX: usize = 500;
 
 /// A sum that a database makes of a column; the measure is the total of its addends.

@@ -262,7 +262,7 @@ fn is_known(kind: &str) -> bool {
             | "ENUM"
             | "\"NULL\""
     );
-    // A list is written as the type of its elements with brackets behind it.
+    // A list is written as the type of its elements followed by brackets.
     is_known && !kind.ends_with(']')
 }
 

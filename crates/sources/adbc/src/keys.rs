@@ -36,7 +36,7 @@ pub struct KeyAsked<'a> {
     pub column: &'a str,
     /// The column in SQL.
     pub key: &'a str,
-    /// What follows FROM.
+    /// The text after FROM.
     pub from: &'a str,
     /// True if rows whose key is NULL are read too.
     pub takes_nulls: bool,

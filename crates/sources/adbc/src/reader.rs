@@ -73,7 +73,7 @@ impl Places for PartitionPlaces {
     }
 }
 
-/// A batch of which chunks are cut.
+/// A batch that is cut into chunks.
 struct Batch {
     rows: TypedRows,
     ids: Option<Int64Array>,
@@ -96,7 +96,7 @@ pub struct RangeReader<'a> {
     is_first: bool,
     /// The upper part of the positions of its rows: the first range of the key, or the partition.
     first_position: u64,
-    /// Partitions that are still to be read, behind the present one.
+    /// Partitions that are still to be read after the present one.
     partitions: Range<u64>,
     /// Rows of the partitions before the present one.
     rows_before: u64,

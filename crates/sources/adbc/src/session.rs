@@ -1,4 +1,4 @@
-//! A connection, and the questions that opening a source asks of it.
+//! A connection, and the queries that are needed to open a source.
 
 use std::sync::Arc;
 

@@ -11,7 +11,8 @@
 //! - SQLite: at most one, which began to write after the last commit. It may still write rows with the greatest value
 //!   that this run sees, because `CURRENT_TIMESTAMP` has only seconds. So the bound is the greatest value, and rows
 //!   with this value are loaded by a run that finds later values.
-//! - Nothing is known about others: `since_standard` asks their clocks, and `lag` is needed.
+//! - Other databases: nothing is known about their transactions. `since_standard` asks for the database's time, and
+//!   `lag` is needed.
 //!
 //! Rows with values in the future are left to a later run. Otherwise a wrong value, such as the year 2999, would move
 //! the mark there, and later runs would find no rows.
@@ -42,7 +43,7 @@ const DUCKDB_YEARS: &str = "-62135596800000000 AND 253402300799999999";
 pub struct Read<'a> {
     /// The kind of the database.
     pub vendor: Vendor,
-    /// What follows FROM.
+    /// The text after FROM.
     pub from: &'a str,
     /// The name in messages.
     pub input: &'a Path,
@@ -141,7 +142,7 @@ pub fn find_range(
         // Its range is found by `since_standard`.
         Vendor::Other => unreachable!("nothing is known about its transactions"),
     };
-    // In SQLite an unknown name in quotes is a text, but not behind the name of the rows.
+    // SQLite reads an unknown name in quotes as a text, but not after the alias of the rows.
     let column = format!("{ROWS}.{}", identifier(&since.column));
     let from = format!("{from} AS {ROWS}");
     refuse_type(session, since, &column, &from, read, refused)?;

@@ -1,5 +1,5 @@
-//! Tables, queries and ranges of a key of a database of which only the ADBC driver is known, held to the contract of a source
-//! (`docs/specs/source.md`).
+//! Tests tables, queries and ranges of a key against the contract of a source, for a database that is known only by its
+//! ADBC driver (`docs/specs/source.md`).
 //!
 //! PostgreSQL by its ADBC driver is such a database: only the SQL standard and Arrow's types are used.
 

@@ -1,7 +1,7 @@
 //! Measures how fast files of each kind are read into chunks of records, by one reader and by a feed.
 //!
-//! Run with `cargo run --release -p inrush-files --example source_throughput -- FILE...`. A file's
-//! name tells its compression; `NAME=FILE` reads it in the encoding of that name.
+//! Run with `cargo run --release -p inrush-files --example source_throughput -- FILE...`. A file's name shows its
+//! compression; `NAME=FILE` reads it in the encoding of that name.
 
 #![expect(clippy::disallowed_macros, reason = "it prints its own results")]
 

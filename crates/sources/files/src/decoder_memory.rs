@@ -1,8 +1,8 @@
 //! The memory that a decompressor needs, read from the first bytes of its file.
 //!
-//! Decompressors of Zstandard and xz keep the last part of the text in memory, as much as the compressor was told to
-//! use: `zstd --long=31` needs 2 GiB. The first frame or block states this size, so the plan can count this memory, and
-//! a file that needs more than is allowed is refused before anything is loaded.
+//! Decompressors of Zstandard and xz keep the last part of the text in memory. Its size is a setting of the compressor:
+//! `zstd --long=31` needs 2 GiB. The first frame or block states this size, so the plan can count this memory, and a
+//! file that needs more than is allowed is refused before anything is loaded.
 
 use inrush_rows::compression::Compression;
 

@@ -94,7 +94,7 @@ pub fn resolve_as(
 /// The system's name for a file, with a member's name in its archive.
 type Identity = (u64, u64, Option<String>);
 
-/// The files that a path stands for: one file, or those in an archive.
+/// The files that a path means: one file, or the files in an archive.
 fn files_of(
     found: FoundPath,
     options: &ResolveOptions<'_>,

@@ -60,7 +60,7 @@ pub struct Side {
     encoding: String,
     /// The table; none for a query.
     pub(crate) table: Option<Table>,
-    /// What follows FROM.
+    /// The text after FROM.
     pub(crate) from: String,
     /// The condition on its rows.
     pub(crate) conditions: String,

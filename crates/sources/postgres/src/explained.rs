@@ -9,7 +9,7 @@ use inrush_source::SourceError;
 
 use crate::error::{of_session, unsuitable};
 
-/// Bytes of a row besides its values, as they are sent.
+/// Bytes of a row, in the form in which it is sent, in addition to its values.
 const ROW_BYTES: u64 = 10;
 
 /// Methods that the planner must not use, so that a plan shows only what the query itself says.

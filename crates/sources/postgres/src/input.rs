@@ -10,7 +10,7 @@ use inrush_source::{DatabaseInput, KeyRanges, Steps};
 pub struct TableInput {
     /// The input as the engine sees it.
     pub of: Arc<DatabaseInput>,
-    /// What follows FROM.
+    /// The text after FROM.
     pub from: String,
     /// The number of its pages, if its rows have a place in them.
     pub pages: Option<u64>,

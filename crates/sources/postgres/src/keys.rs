@@ -26,7 +26,7 @@ pub struct KeyAsked<'a> {
     pub input: &'a Path,
     /// The name of the column.
     pub column: &'a str,
-    /// What follows FROM.
+    /// The text after FROM.
     pub from: &'a str,
     /// The condition on the rows.
     pub filter: Option<&'a str>,

@@ -91,6 +91,6 @@ pub struct Settings {
     pub proven: Option<ProvenRanges>,
     /// Only rows with values in this range are read.
     pub since: Option<Since>,
-    /// What a new target gets besides its columns and its primary key.
+    /// What a new target gets in addition to its columns and its primary key.
     pub structure: StructureAsked,
 }

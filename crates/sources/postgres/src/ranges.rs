@@ -16,7 +16,7 @@ pub const BORDERS_BYTES_MAX: usize = 16 << 10;
 pub struct Part {
     /// What is read, with its name and its size.
     pub relation: Relation,
-    /// The range, if it is one of a key.
+    /// The number of its range, if it is a range of a key.
     pub only_range: Option<u64>,
     /// The condition of the range, as a part of its identity.
     pub condition: Option<String>,

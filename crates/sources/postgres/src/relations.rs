@@ -25,7 +25,7 @@ pub struct Table {
 pub struct Relation {
     /// Schema and name, for people.
     pub name: String,
-    /// What follows FROM.
+    /// The text after FROM.
     pub from: String,
     /// Its pages, if its rows have a place in them.
     pub pages: Option<u64>,
@@ -79,7 +79,7 @@ pub fn find_table(
     }
 }
 
-/// What the catalog says of a column of a table.
+/// What the catalog says about a column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnFacts {
     /// Its name.

@@ -205,7 +205,7 @@ fn oldest_transaction(
     let mut row = session.query(&sql, doing).map_err(failed)?.rows.into_iter();
     let mut row = row.next().unwrap_or_default().into_iter();
     let (below, held_by) = (row.next().flatten(), row.next().flatten());
-    // This question comes after the one about transactions, so it finds a session that has hidden its transaction
+    // This query comes after the query about transactions, so it finds a session that has hidden its transaction
     // meanwhile.
     let hidden = "SELECT min(pid) FROM pg_stat_activity WHERE datname = current_database() AND state = 'disabled'";
     if let Some(pid) = session.query(hidden, doing).map_err(failed)?.first() {
@@ -245,7 +245,7 @@ pub struct Read<'a> {
     pub table: Option<&'a Table>,
     /// The relations that are read.
     pub relations: &'a ReadRelations,
-    /// What follows FROM.
+    /// The text after FROM.
     pub from: &'a str,
     /// The condition of the flow.
     pub filter: Option<&'a str>,

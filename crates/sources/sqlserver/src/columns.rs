@@ -13,7 +13,7 @@ pub struct Column {
     pub data_type: DataType,
     /// Its type on the server.
     pub sql_type: SqlType,
-    /// The same, as statements write it.
+    /// Its type, as statements write it.
     pub sql: String,
     /// Its values are UUIDs.
     pub is_uuid: bool,

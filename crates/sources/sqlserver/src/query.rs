@@ -23,7 +23,7 @@ pub fn table(rows: &Rows) -> Option<String> {
     }
 }
 
-/// What follows FROM. `sample` is a clause that takes some of a table's rows, with a blank before it.
+/// The text after FROM. `sample` is a clause that takes some of a table's rows, with a blank before it.
 pub fn rows_of(settings: &Settings, sample: &str) -> String {
     let from = unfiltered(settings);
     match &settings.filter {

@@ -4,8 +4,8 @@
 //! statements, and the server would run them: SQL Server has no read-only transactions, and a batch may commit
 //! anything. The check is made before anything is sent.
 
-/// True if the text closes each parenthesis, quote, bracket and comment that it opens, and no other. Then nothing in it can end
-/// the parentheses around it, and nothing behind it becomes a part of its last text or comment.
+/// True if the text closes each parenthesis, quote, bracket and comment that it opens, and no other. Then nothing in it
+/// can end the parentheses around it, and no text after it becomes a part of its last text or comment.
 pub fn is_whole(text: &str) -> bool {
     // Whether a carriage return alone ends a comment is not documented. The text must be whole both ways.
     closes_all(text, &['\n']) == Some(true) && closes_all(text, &['\n', '\r']) == Some(true)

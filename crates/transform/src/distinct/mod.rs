@@ -26,8 +26,8 @@ use crate::outcome::{StepCount, Stepped, origins_of};
 use crate::spec::{InputColumn, column_at};
 use crate::types::sql_name;
 
-/// The most bytes that a key takes in addition to its own: 33 for each bucket of a table of which at least 7/16 are used, and up
-/// to 23 for the allocation of its bytes.
+/// The most bytes that a key takes in addition to its own: 33 for each bucket of a hash table, at least 7/16 of whose
+/// buckets are used, and up to 23 for the allocation of its bytes.
 const ENTRY_BYTES: u64 = 100;
 
 /// Parts of the keys, each with its lock, so that threads seldom wait for each other.

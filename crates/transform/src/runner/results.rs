@@ -16,7 +16,7 @@ pub struct Values {
     pub failed: Option<BooleanArray>,
 }
 
-/// The columns of a careful statement: each value, and behind it whether its expression failed.
+/// The columns of a careful statement: each value, followed by a column that says whether its expression failed.
 pub fn with_failures(arrays: Vec<ArrayRef>) -> Vec<Values> {
     let mut arrays = arrays.into_iter();
     let mut values = Vec::new();

@@ -62,7 +62,7 @@ pub fn columns() -> Vec<InputColumn> {
     .to_vec()
 }
 
-/// The text of a row's `word`: a number, with a few that are none.
+/// The text of a row's `word`: a number in most rows, and another text in a few.
 pub fn word(row: usize) -> Option<String> {
     match row % 7 {
         3 => None,
