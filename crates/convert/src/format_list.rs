@@ -133,8 +133,8 @@ fn refuse_ambiguous(
     first: &Format,
     second: &Format,
 ) -> Result<(), ConvertError> {
-    // Days that could be months, hours that could be minutes or days, years at the end of every century: if each of
-    // these is read the same way by both formats or by only one, no value has two readings.
+    // Days that could be months, hours that could be minutes or days, years at the end of every century: if both
+    // formats read each of these in the same way, or only one format reads it, no value has two readings.
     let samples = [
         date(2001, 2, 3).at(4, 5, 6, 0),
         date(2012, 11, 10).at(9, 8, 7, 0),

@@ -1,6 +1,6 @@
 //! Values of a partition key, and the bounds for them.
 //!
-//! `column_converter`, `array`, `key` and `policies` depend on each other: the converter of an array holds the
+//! `column_converter`, `array`, `key` and `policies` depend on each other: the converter of an array contains the
 //! converter of its elements; `column_converter` makes the values of keys; `key` and `policies` read their texts (a
 //! bound, a default) with the converter of the column.
 

@@ -1,11 +1,11 @@
 //! The URL of a connection and its options, and the kind of destination that a URL means.
 //!
-//! The kinds are listed here and not in the crates of the destinations, because packages are also checked in places
-//! without a registry: by their own checks, by the engine when it makes the paths of a replayed package absolute, and
-//! by the trust check, which must know what code a URL loads before anything is loaded. If callers passed a list, it
-//! could be incomplete, and the trust check would silently allow foreign code. So a new kind of URL is a variant here.
-//! The compiler then asks for its path, for the options that load code, and for the reasons why such a destination
-//! cannot exist.
+//! The kinds are listed here and not in the crates of the destinations, because some code needs them without a
+//! registry: the checks of a package, the engine when it makes the paths of a replayed package absolute, and the trust
+//! check, which must know what code a URL loads before anything is loaded. If callers passed a list, it could be
+//! incomplete, and the trust check would silently allow foreign code. So a new kind of URL is a variant here. The
+//! compiler then asks for its path, for the options that load code, and for the reasons why such a destination cannot
+//! exist.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -138,9 +138,9 @@ pub trait Destination: RunLedger {
         Ok(None)
     }
 
-    /// The steps of a planned run, for `inrush check`. The run performs exactly these steps, in this order, as long as no row is
-    /// refused and nothing is loaded again: both make the text of a step with the same function. Nothing is changed. The
-    /// default shows none.
+    /// The steps of a planned run, for `inrush check`. The run performs exactly these steps, in this order, as long as
+    /// no row is refused and nothing is loaded again. The plan and the run make the text of a step by the same
+    /// function. Nothing is changed. The default shows none.
     fn steps(&self, _request: &StepsRequest<'_>) -> Result<RunSteps> {
         Ok(RunSteps::default())
     }
@@ -156,9 +156,10 @@ pub trait Destination: RunLedger {
     /// must be those of [`begin`](Destination::begin). `joiner` is this process, in words. Nothing is changed, and nothing is
     /// removed.
     ///
-    /// In place of the lock there is a fence: `commit` of such a run commits nothing, and fails with
-    /// [`Error::ShutOut`](crate::Error::ShutOut), once the run was taken over (its epoch is another), published or
-    /// discarded, or after [`OpenRun::shut_out`]. [`OpenRun::forget`] and [`OpenRun::publish`] of such a run are refused.
+    /// In place of the lock there is a fence. Once the run was taken over (its epoch has changed), published or
+    /// discarded, or after [`OpenRun::shut_out`], `commit` commits nothing and fails with
+    /// [`Error::ShutOut`](crate::Error::ShutOut). [`OpenRun::forget`] and [`OpenRun::publish`] of such a run are
+    /// refused.
     fn join(
         &self,
         _run: &RunRecord,
@@ -168,9 +169,9 @@ pub trait Destination: RunLedger {
         Err(Ability::SeveralHosts.refused())
     }
 
-    /// The form in which it sums up each column of a target, in the order of the columns: the form of the column's type
-    /// ([`ColumnForm::new`]), or [`ColumnForm::Opaque`] if it has no exact sum for it. Only asked of a destination with
-    /// [`Ability::VerifySums`](crate::Ability::VerifySums).
+    /// The form in which it sums up each column of a target, in the order of the columns. This is the form of the
+    /// column's type ([`ColumnForm::new`]), or [`ColumnForm::Opaque`] if the destination has no exact sum for the type.
+    /// Only asked of a destination with [`Ability::VerifySums`](crate::Ability::VerifySums).
     fn sum_forms(&self, target: &TargetPlan) -> Result<Vec<ColumnForm>> {
         Ok(vec![ColumnForm::Opaque; target.columns.len()])
     }
@@ -287,9 +288,9 @@ pub trait OpenRun: Send + Sync {
         Published::default()
     }
 
-    /// Updates the statistics of a target, by its index. Called for each target after a
-    /// [`publish`](OpenRun::publish) that succeeded, if the package asks for it, and not again: the rows are published
-    /// by then, so an error becomes a note, and a run that is killed here is complete. Only asked of a destination with
+    /// Updates the statistics of a target, by its index. Called for each target after a [`publish`](OpenRun::publish)
+    /// that succeeded, if the package asks for it. The rows are already published: an error becomes a note, and a run
+    /// that is killed here is complete, so the call is not repeated. Only asked of a destination with
     /// [`Ability::Analyze`](crate::Ability::Analyze).
     fn analyze(&self, _target: usize) -> Result<()> {
         Err(Ability::Analyze.refused())
@@ -379,10 +380,11 @@ pub trait UnitStream {
     /// Begins a unit, or a part of one.
     fn begin(&mut self, unit: &UnitPart<'_>, method: LoadMethod) -> Result<()>;
 
-    /// From now on the batches of the open unit, which was begun with [`LoadMethod::Quick`], are rows before these steps. Their
-    /// columns are those of the steps, and [`write`](UnitStream::write) refuses none of them: a row that cannot be given to
-    /// the steps fails with [`Error::StepsFailed`](crate::Error::StepsFailed), as a row that a step might reject does. Only called
-    /// if the destination [takes the steps](Destination::refuses_steps).
+    /// From now on the batches of the open unit, which was begun with [`LoadMethod::Quick`], are rows before these
+    /// steps. Their columns are those of the steps, and [`write`](UnitStream::write) refuses none of the rows. A row
+    /// that the steps cannot read, or that a step might reject, is the error
+    /// [`Error::StepsFailed`](crate::Error::StepsFailed). Only called if the destination [takes the
+    /// steps](Destination::refuses_steps).
     fn take_steps(&mut self, _steps: &GivenSteps) -> Result<()> {
         Err(Error::Unsuitable {
             what: "the destination does not evaluate steps".to_owned(),
@@ -458,8 +460,8 @@ pub trait UnitStream {
         let _ = self.abort();
     }
 
-    /// Finishes a unit that several streams have filled, once all of its records are committed: checks it, and does all
-    /// work for the publish that can be done before it, such as building indexes. Called by one stream, while others
+    /// Finishes a unit that several streams have filled, once all of its records are committed: checks the unit, and
+    /// does all work that can be done before the publish, such as building indexes. Called by one stream, while others
     /// load other units; nothing is begun in this stream. A unit that one record commits is finished by its
     /// [`commit`](UnitStream::commit).
     ///

@@ -100,8 +100,8 @@ pub enum LayoutError {
         /// Number of the unit, from 1.
         unit: usize,
     },
-    /// The destination rejects single rows, but its units are not in the order of the splits: of several rows with the
-    /// same key, a row other than the first could be kept.
+    /// The destination rejects single rows, but its units are not in the order of the splits. Then, of several rows
+    /// with the same key, a row other than the first could be kept.
     #[error("load unit {unit} has split {} of {split_count} after a later one, and this destination rejects single rows in \
              the order of the splits", split + 1)]
     Order {

@@ -60,8 +60,8 @@ pub trait RunLedger: Send + Sync {
         Ok(None)
     }
 
-    /// A run of the package that the ledger does not know, but that loaded one of these units into a target which still
-    /// has it, according to a record in the target itself. `None` if targets keep no such records.
+    /// A run of the package that the ledger does not know. According to a record in the target itself, it loaded one of
+    /// these units, and the target still has the unit. `None` if targets keep no such records.
     fn unknown_run(
         &self,
         _run_key: &RunKey,

@@ -40,9 +40,9 @@ pub struct SplitRecord {
     pub tally: Option<Vec<String>>,
     /// The trailer record at its end, if the flow declares one.
     pub trailer: Option<String>,
-    /// Byte offsets of the rows that the server refused during a careful load; if steps make several rows of each
-    /// record, an offset is multiplied by their number, and the index of the row among them is added. Rows that could
-    /// not be converted are not listed, because a second conversion finds them again.
+    /// Byte offsets of the rows that the server refused during a careful load. If steps make several rows of each
+    /// record, an offset is multiplied by the number of these rows, and the row's index among them is added. Rows that
+    /// could not be converted are not listed, because a second conversion finds them again.
     pub refused: Vec<u64>,
 }
 

@@ -1,5 +1,5 @@
-//! Checks of the settings that cannot be combined with direct writes: with `staging = false`, which writes the rows of all
-//! flows to existing targets in one transaction, and with `atomic = false`, which commits them split by split.
+//! Checks of the settings that cannot be combined with direct writes. `staging = false` writes the rows of all flows to
+//! existing targets in one transaction; `atomic = false` commits them split by split.
 
 use inrush_destination::address::DestinationKind;
 

@@ -343,8 +343,8 @@ fn mend(value: &DeValue<'_>, written: &str, schema: &'static Value, path: &str) 
     }
 }
 
-/// How to write a value for which the schema requires a table of names: `{ NAME = -1 }`, or that table under the only key of another
-/// one: `{ default = { NAME = -1 } }`.
+/// How to write a value for which the schema requires a table of names: `{ NAME = -1 }`, or this table under the only
+/// key of another table: `{ default = { NAME = -1 } }`.
 fn named(value: &DeValue<'_>, written: &str, schema: &'static Value) -> Option<String> {
     let of_names = |schema: &'static Value| {
         let values = &schema["additionalProperties"];

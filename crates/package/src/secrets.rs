@@ -4,9 +4,9 @@
 //! folder then hide it in all their output, even if a driver, a server or a file name repeats it. A variable's value is
 //! shown as `${env:NAME}`, a password as `***`.
 //!
-//! A value is hidden everywhere if it has at least [`MIXED_BYTES_MIN`] bytes, or [`WORD_BYTES_MIN`] bytes if it
-//! consists of letters alone or of digits alone; letters alone are hidden only as a whole word. Shorter values (`5432`,
-//! `true`) occur in too many other texts: they are hidden only in the setting itself.
+//! A value is hidden everywhere if it has at least [`MIXED_BYTES_MIN`] bytes. A value that consists only of letters, or
+//! only of digits, must have at least [`WORD_BYTES_MIN`] bytes. A value of letters only is hidden only as a whole word.
+//! Shorter values (`5432`, `true`) occur in too many other texts: they are hidden only in the setting itself.
 //!
 //! Paths that other programs need are shown: the folder of a run, paths that the command names, and the value of a
 //! variable in a setting of paths if it is an absolute path that exists ([`is_shown_path`]).

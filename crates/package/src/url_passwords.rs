@@ -352,8 +352,8 @@ fn colon_outside_braces(text: &str) -> Option<usize> {
     None
 }
 
-/// The range from the user or host of the URL in a text to its end: the end of the text or, in a line of a package, the
-/// quotes around it.
+/// The range of the URL in a text, from its user or host on. The URL ends at the end of the text or, in a line of a
+/// package, at the closing quote.
 fn url_in(text: &str) -> Option<(usize, usize)> {
     let start = authority_start(text)?;
     let scheme = text[..start]

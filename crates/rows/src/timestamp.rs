@@ -1,8 +1,8 @@
 //! Timestamps in batches: the whole range of PostgreSQL, in Arrow's 64 bits.
 //!
 //! PostgreSQL counts microseconds from 2000-01-01, Arrow from 1970-01-01. Counted from 1970, the last thirty years of
-//! PostgreSQL's range, from 294247-01-10 04:00:54.775808 on, do not fit into 64 bits; and PostgreSQL's infinities,
-//! which are the smallest and the largest number of its own 64 bits, would fall onto two moments in that range. So the
+//! PostgreSQL's range, from 294247-01-10 04:00:54.775808 on, do not fit into 64 bits. PostgreSQL's infinities are the
+//! smallest and the largest number of its own 64 bits; counted from 1970, they would be two ordinary moments. So the
 //! numbers wrap around: the number in a batch is PostgreSQL's own, infinities included, plus the microseconds between
 //! both epochs, modulo 2^64.
 //!

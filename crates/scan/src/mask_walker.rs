@@ -2,9 +2,9 @@
 //!
 //! Most blocks of 64 bytes are regular: arithmetic on the masks finds all delimiters and line feeds that count at once
 //! ([`crate::regular`]), and the positions are then written out without reading the text. A block with a quote in an
-//! unexpected position is walked special byte by special byte instead ([`crate::special_bytes`]), with the same state
-//! before and after, so both ways can be used for any block. [`crate::reference`] defines the result of both, byte by
-//! byte.
+//! unexpected position is read one special byte after the other instead ([`crate::special_bytes`]). The state before
+//! and after a block is the same for both ways, so any block can be read in either way. [`crate::reference`] defines
+//! the result of both, byte by byte.
 //!
 //! This machine reads the common dialects: a delimiter of one byte, records that end with line
 //! feeds (a carriage return before them or not) or with carriage returns, no comments. Others

@@ -34,7 +34,7 @@ pub(crate) struct QuotedBlock {
 /// Reads a block of a dialect with doubled quotes. Returns `None` if a quote neither opens nor closes a field.
 ///
 /// In text without faults a byte is inside quotes if the number of quotes before it is odd: a doubled quote closes and
-/// opens again at once. That holds if each opening quote directly follows a delimiter, a line end or a closing quote,
+/// opens again at once. This is true if each opening quote directly follows a delimiter, a line end or a closing quote,
 /// and each closing quote is directly before a delimiter, a line end or an opening quote. `returns` are the `\r` that
 /// belong to a `\r\n`; it is empty if `\r\n` ends no record.
 #[inline(always)]

@@ -2,8 +2,8 @@
 //!
 //! # Why it is sound
 //!
-//! Each function takes an array of exactly the bytes of its register, and loads or stores that many; none of these
-//! instructions needs an alignment, and all bits are valid in both types.
+//! Each function takes an array of exactly the bytes of its register, and loads or stores that many bytes; none of
+//! these instructions needs an alignment, and all bits are valid in both types.
 #![expect(unsafe_code, reason = "loads and stores of vectors through pointers")]
 
 use std::arch::x86_64::{

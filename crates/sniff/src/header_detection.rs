@@ -330,8 +330,8 @@ fn is_number(field: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// True if a field can be the name of a column in some destination: it begins with a letter or `_`, and is not longer than a name
-/// in a package may be.
+/// True if a field can be the name of a column in some destination: it begins with a letter or `_`, and is not longer
+/// than the limit for names in a package.
 pub(super) fn is_name(field: &str) -> bool {
     let text = field.trim().trim_start_matches('#');
     text.starts_with(|c: char| c.is_alphabetic() || c == '_')

@@ -2,8 +2,8 @@
 //!
 //! The rule: blanks around a name and a `#` before it are removed; upper case becomes lower case; each run of
 //! characters other than letters, digits and `_` becomes one `_`, and is removed at both ends; a name that begins with
-//! a digit gets a `_` before it; an empty name becomes `column_N`; a name that is already taken, or that every table
-//! has by itself (`ctid`), gets `_2`, `_3` and so on; a name that is too long for the target's database is cut.
+//! a digit gets a `_` before it; an empty name becomes `column_N`; a name that is already taken, or that is a system
+//! column of every table (`ctid`), gets `_2`, `_3` and so on; a name that is too long for the target's database is cut.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -10,9 +10,10 @@ use crate::runner::Values;
 use crate::spec::Otherwise;
 use crate::statement;
 
-/// The values of all expressions for one row. `evaluate` runs a statement over that row and returns its only value, or none if its
-/// values made it fail; `null` returns the value of a statement that is the same for all rows. An expression after one that failed, or
-/// after a condition that does not hold, is not evaluated: its value is NULL.
+/// The values of all expressions for one row. `evaluate` runs a statement over this row and returns its only value, or
+/// `None` if the row's values made the statement fail. `null` returns the value of a statement that is the same for all
+/// rows. An expression after one that failed, or after a condition that does not hold, is not evaluated: its value is
+/// NULL.
 pub(crate) fn alone(
     planned: &Planned,
     from: &str,

@@ -1,7 +1,7 @@
 //! Converts the values of a file of typed rows to values of the target's column, without making text of them.
 //!
-//! This is a quick path like those of the kernels. It converts a column of a batch if its type is that of the target,
-//! or a type whose range the target covers, and if each value of the batch fits (a text with a NUL byte does not). It
+//! This is a quick path like those of the kernels. It converts a column of a batch if the target's type is the same or
+//! covers the range of the column's type, and if each value of the batch fits (a text with a NUL byte does not). It
 //! never accepts a value whose text would be rejected, and never changes one. If any value of the batch does not fit,
 //! it converts nothing, and the column is made from the values' text ([`typed_rows`](super::typed_rows)), which also
 //! words the rejects. Tests compare the two paths.

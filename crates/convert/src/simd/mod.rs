@@ -9,10 +9,10 @@
 //!   `integers`, `decimals`, `dates`, `timestamps` and `views` make their values, and `spans` finds their positions.
 //!
 //! The values of eight fields are made together or not at all: if one of the eight does not have the common shape, the
-//! portable kernel reads all of them, one after the other, and so finds and words the faults. A type takes part by
-//! implementing [`EightKernel`] beside its [`Kernel`]. The unsafe code is in `gather` and `registers`, which read and
-//! write memory, and in `choice`, which chooses between instructions; `tests` compares each kernel with its portable
-//! twin.
+//! portable kernel reads all of them, one after the other. So it also finds the faults and words the errors. A type
+//! takes part by implementing [`EightKernel`] beside its [`Kernel`]. The unsafe code is in `gather` and `registers`,
+//! which read and write memory, and in `choice`, which chooses between instructions; `tests` compares each kernel with
+//! its portable twin.
 //!
 //! `fields`, `kernel`, `quoted` and `simd` depend on each other. `fields` gathers the fields of a column, by the quick
 //! path of `quoted` if their quotes are simple; `kernel` makes values of them. `simd` compiles the loops of both once

@@ -29,8 +29,8 @@ pub fn value_text(values: &ArrayRef, row: usize, is_uuid: bool) -> Option<String
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// The texts of a column of a batch, if it has an infinity or a time beyond Arrow's range; a reader of the Arrow array
-/// would read such a value as another one. `None` if the column has no such value.
+/// The texts of a column of a batch, if it has an infinity or a time beyond Arrow's range. A reader of the Arrow array
+/// would take such a value for another value. `None` if the column has no such value.
 pub fn odd_times_as_text(values: &ArrayRef) -> Option<ArrayRef> {
     let is_odd = match values.data_type() {
         DataType::Date32 => {

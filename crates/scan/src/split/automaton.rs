@@ -253,8 +253,8 @@ impl Rules {
             .expect("a dialect has few special bytes")
     }
 
-    /// All readings that a text can lead to, beginning with that at the start of a file, and their transitions by each
-    /// byte of `examples`: the index of the next reading, and whether the byte ends a line.
+    /// All readings that a text can lead to, beginning with the reading at the start of a file, and their transitions
+    /// by each byte of `examples`: the index of the next reading, and whether the byte ends a line.
     fn reach_all(&self, examples: &[u8]) -> (Vec<PendingState>, Vec<(usize, bool)>) {
         let mut readings = vec![PendingState {
             place: RecordPosition::RecordStart,

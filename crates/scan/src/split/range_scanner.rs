@@ -205,8 +205,8 @@ impl RangeScanner {
         }
     }
 
-    /// Sets the first record of those start states of a track that have none yet: it begins `at` bytes after those that
-    /// all tracks have read, with this number of line bytes and terminators between.
+    /// Sets the first record of those start states of a track that have no first record yet. The record begins `at`
+    /// bytes after the text that all tracks have read; between them are this number of line bytes and terminators.
     fn found_record(&mut self, track: usize, at: usize, line_bytes: u64, terminators: u64) {
         let lines = self.line_byte_count + line_bytes + terminators + self.tracks[track].line_count;
         for start in &mut self.starts {

@@ -9,9 +9,8 @@
 //!
 //! Databases write times in different ways, and the same literal can mean UTC in one and a local time in another. So
 //! several forms of a literal are tried: a form is used if the driver returns exactly the same moment for it, as a time
-//! with a zone. Then the condition is tried on the rows: the values that it selects, and those that it leaves out, must
-//! be on the right side of the bounds as the driver returns them. If they are not, the database is refused; nothing is
-//! guessed.
+//! with a zone. Then the condition is tried on the rows: by the values that the driver returns, all selected rows must
+//! be inside the bounds, and all other rows outside. If they are not, the database is refused; nothing is guessed.
 
 use std::path::Path;
 
@@ -115,8 +114,8 @@ impl Clock {
 /// The hint for a database in which `since` cannot be used.
 const WHERE_INSTEAD: &str = "write the condition as `where` of the source";
 
-/// True if the database returns the right moments for literals of this form: for the current time, for half a year
-/// before, when the session's zone may have another offset, and for a fixed moment with microseconds.
+/// True if the database returns the right moments for literals of this form. Three moments are tried: the current time,
+/// half a year before (when the session's zone may have another offset), and a fixed moment with microseconds.
 fn means_moments(session: &mut Session, form: fn(&str) -> String, now: Timestamp) -> bool {
     let other = now.checked_sub(SignedDuration::from_hours(24 * 182));
     let moments = [

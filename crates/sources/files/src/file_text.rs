@@ -93,8 +93,8 @@ impl FileText {
         self.start
     }
 
-    /// The encoding that only the text shows: by a byte order mark, if none is declared and it is not UTF-8, or by the
-    /// byte order of UTF-16 that is declared without one.
+    /// The encoding, if only the text shows it: by a byte order mark that is not UTF-8's, if no encoding is declared;
+    /// or by the byte order of the text, if UTF-16 is declared and there is no mark.
     pub(super) fn encoding_found(&self) -> Option<TextEncoding> {
         self.found
     }

@@ -32,8 +32,8 @@ pub(super) fn bytes_before(dialect: &Dialect) -> Option<usize> {
     }
 }
 
-/// Moves a window, which begins at most `bytes_before` bytes before `nominal`, to the first record that begins at or
-/// after `nominal`; to byte `end` of the file if none begins before it.
+/// Moves a window to the first record that begins at or after `nominal`, or to byte `end` of the file if no record
+/// begins before `end`. The window begins at most `bytes_before` bytes before `nominal`.
 pub(super) fn find_first_record(
     window: &mut Window,
     dialect: &Dialect,

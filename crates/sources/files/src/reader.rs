@@ -64,8 +64,8 @@ impl TextReader {
     /// # Panics
     ///
     /// If the split is a range of a file that cannot be read in ranges
-    /// ([`SourceFile::reads_in_ranges`](super::SourceFile::reads_in_ranges)), or if it begins in the middle, in a
-    /// dialect that [needs a place](super::needs_place), and has no place of its first record.
+    /// ([`SourceFile::reads_in_ranges`](super::SourceFile::reads_in_ranges)), or if it begins in the middle and lacks
+    /// the place of its first record, although its dialect [needs a place](super::needs_place).
     pub fn open(
         split: Split,
         dialect: &Dialect,

@@ -3,10 +3,10 @@
 //! Each byte that is not part of a character of the encoding becomes the byte 0xff, which is not valid UTF-8. So the
 //! UTF-8 check of all text rejects the record.
 //!
-//! Places: where every character has a known length in the encoding (one byte; two or four in UTF-16), the distance
-//! between two places of the UTF-8 text is counted from the text itself. For other encodings a mark is kept at the
-//! beginning of each line, where records begin. Within a line, each character is measured by encoding it again. This is
-//! exact except for the few characters that an encoding has twice.
+//! Places: if the length of each character in the encoding is known (one byte; two or four in UTF-16), the distance
+//! between two places is counted from the UTF-8 text itself. For other encodings a mark is kept at the beginning of
+//! each line, where records begin. Within a line, each character is measured by encoding it again. This is exact except
+//! for the few characters that an encoding has twice.
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -14,8 +14,8 @@ use crate::error::of_session;
 use crate::snapshot_age;
 
 /// The settings of a server that limit how long a snapshot lasts: whether it is a standby that cancels reading
-/// transactions, after how many milliseconds, and after how many minutes old rows may be removed. PostgreSQL 17 removed
-/// the last setting.
+/// transactions, the delay of the cancellation in milliseconds, and the minutes after which old rows may be removed.
+/// PostgreSQL 17 removed the last setting.
 const LIMITS_OF_SNAPSHOTS: &str = "SELECT \
     pg_catalog.pg_is_in_recovery() AND NOT pg_catalog.current_setting('hot_standby_feedback')::pg_catalog.bool, \
     (SELECT setting FROM pg_catalog.pg_settings WHERE name = 'max_standby_streaming_delay'), \

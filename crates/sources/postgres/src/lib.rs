@@ -2,10 +2,11 @@
 //!
 //! # One snapshot
 //!
-//! Opening a [`Database`] begins a transaction that is read-only and repeatable read, locks the tables against changes of
-//! their definition (ACCESS SHARE), and exports its snapshot ([`snapshot`]). All sources of a run that read this database, and
-//! all of their streams, read in transactions of this snapshot, so that all splits show all tables at one moment, whatever is
-//! written meanwhile. The locks come before the snapshot: a TRUNCATE between the two would otherwise show an empty table.
+//! Opening a [`Database`] begins a transaction that is read-only and repeatable read, locks the tables against changes
+//! of their definition (ACCESS SHARE), and exports its snapshot ([`snapshot`]). All sources of a run that read this
+//! database, and all of their streams, read in transactions of this snapshot. So all splits show all tables at one
+//! moment, whatever is written meanwhile. The locks come before the snapshot: a TRUNCATE between the two would
+//! otherwise show an empty table.
 //!
 //! # Inputs and splits
 //!

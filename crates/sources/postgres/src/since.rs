@@ -44,8 +44,8 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// The bound for values that a column has rounded to this many digits of a second: such a value is up to half of the last
-    /// digit before the time that it was made of.
+    /// The bound for values that a column has rounded to this many digits of a second: such a value may be earlier than
+    /// the original time, by up to half of the last digit.
     fn before_rounding(
         &self,
         session: &mut BlockingSession,

@@ -180,8 +180,8 @@ impl Snapshot {
         work(&mut self.keeper.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// A session whose transaction has this snapshot. It waits for a lock no longer than the limit: the session that it waits for
-    /// may itself wait for a lock of the keeper, which the server does not see as a deadlock.
+    /// A session whose transaction has this snapshot. It waits for a lock no longer than the limit, because the session
+    /// that has the lock may itself wait for a lock of the keeper. The server does not detect this deadlock.
     pub fn open_session(&self, stop: &Stop) -> Result<BlockingSession, SessionError> {
         let mut session = BlockingSession::open(&self.address.0, APPLICATION_NAME, stop)?;
         let settings = format!("{}; {READING}", lock_timeout(self.lock_wait_ms));

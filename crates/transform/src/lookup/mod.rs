@@ -1,8 +1,9 @@
 //! Lookups: add columns of a reference table to the rows with the same key.
 //!
-//! Keys are compared by their values: whole numbers and decimals by the number, whatever their width; texts by their bytes, or by
-//! those of their folded form ([`Folds`](crate::fold::Folds)); all other types only with the same type. NULL is equal to nothing. The
-//! reference is in memory once for all streams, as an index from the bytes of a key to a row of the taken columns.
+//! Keys are compared by their values. Whole numbers and decimals are compared as numbers, whatever their width; texts
+//! by their bytes, or by the bytes of their folded form ([`Folds`](crate::fold::Folds)). Values of all other types are
+//! compared only with values of the same type. NULL is equal to nothing. The reference is in memory once for all
+//! streams, as an index from the bytes of a key to a row of the taken columns.
 
 mod disk;
 mod first;

@@ -365,8 +365,8 @@ pub(super) fn add_digest(key: &[u8], cells: &[Option<Cells>], row: usize, sum: &
     *sum = sum.wrapping_add(digest_of(&text));
 }
 
-/// A number of 128 bits in which each bit depends on all bytes: the digests of rows are added up, so that their order does not
-/// matter, and differences between similar rows must not cancel each other.
+/// A number of 128 bits in which each bit depends on all bytes. The digests of rows are added up, so that their order
+/// does not matter. Because of the sum, differences between similar rows must not cancel each other.
 fn digest_of(bytes: &[u8]) -> u128 {
     let half = |seed| u128::from(XxHash3_64::oneshot_with_seed(seed, bytes));
     half(0) << 64 | half(1)

@@ -77,8 +77,8 @@ pub fn reject_special_numbers(shown: &Shown<'_>, made: &ArrayRef, rows: &mut Row
     }
 }
 
-/// Drops rows for which an expression has no result because a date is infinite: DuckDB gives NULL for a part of such a date, and a
-/// number for the days between it and another one. `made` are the results.
+/// Drops rows for which an expression has no result because a date is infinite: DuckDB returns NULL for a part of such
+/// a date, and a number for the days between such a date and another date. `made` are the results.
 pub fn reject_infinite_dates(
     shown: &Shown<'_>,
     finite: &FiniteDates,

@@ -1,8 +1,8 @@
 //! The bytes that represent the rows of a table in a content hash: digests of the stored bytes, group by group, and of
 //! the types in the footer.
 //!
-//! Equal bytes mean equal rows. If a file was written again with the same rows but other bytes of the same number, it
-//! counts as a changed file: it is refused, so rows of both versions are never mixed.
+//! Equal bytes mean equal rows. If a file was written again with the same rows and the same size, but with other bytes,
+//! it counts as changed. Then it is refused, so rows of both versions are never mixed.
 
 use std::fs::File;
 use std::hash::Hasher;
