@@ -1,5 +1,5 @@
-//! The abilities of a destination. The plan refuses a package that needs one which the destination lacks, and lists the
-//! promises that it does not make.
+//! The abilities of a destination. The plan refuses a package that needs an ability which the destination lacks, and
+//! lists the promises that it does not make.
 //!
 //! The macro below has the table of all abilities: each with its name, the setting that asks for it, what a destination
 //! with it can do, and the fix. The text of a refusal is built from this table, and so is the table in
@@ -221,7 +221,7 @@ abilities! {
         "skip triggers", "triggers = \"skip\"", "load a target without its INSERT triggers",
         "leave `triggers` out"
     }
-    /// Indexes of the target are dropped before, and built again after its rows are copied.
+    /// Indexes of the target are dropped before its rows are copied, and built again afterwards.
     RebuildIndexes {
         "rebuild indexes", "indexes = \"rebuild\"", "drop the indexes of a target and build them again",
         "leave `indexes` out: each row is added to the indexes when it is loaded"

@@ -103,8 +103,8 @@ impl DestinationKind {
     }
 
     /// Why no destination can exist there, and what to write instead; `None` if one can. The text after the scheme of a
-    /// remote address is not repeated, because it may be a secret. A name with a colon (`lake:2024`) is a path if it
-    /// exists in `folder` (if it is relative).
+    /// remote address is not repeated, because it may be a secret. A name with a colon (`lake:2024`) is a path if such
+    /// a file exists; a relative name is looked up in `folder`.
     pub fn fault(&self, folder: &Path) -> Option<(String, String)> {
         let elsewhere = |kind: &str, path: &Path| {
             let text = path.to_string_lossy();

@@ -33,7 +33,7 @@ pub enum What {
 pub struct Change {
     /// What was done.
     pub what: What,
-    /// Rows that were replaced; 0 if they were not counted because they stay.
+    /// Rows that were replaced; 0 if the earlier rows stay and so were not counted.
     pub rows_before: u64,
     /// The table that keeps the replaced rows, quoted; `None` if they are not kept.
     pub kept: Option<String>,
@@ -55,7 +55,8 @@ impl Change {
         }
     }
 
-    /// The columns of a ledger in tables that have a change and its target, in the order of [`Change::values`] and [`Change::read`].
+    /// The columns with a change and its target, in a ledger that is stored in tables, in the order of
+    /// [`Change::values`] and [`Change::read`].
     pub const COLUMNS: &str = "target, what, rows_before, kept, until_next, gone";
 
     /// The values of these columns, separated by commas. `text` writes a text as a literal.
@@ -137,7 +138,7 @@ pub fn put_back(loaded: &mut [Option<u64>], targets: &[String], target: &str, ro
     }
 }
 
-/// The change of a target, among those that the ledger has of a run.
+/// The change of a target, among the changes that the ledger has for a run.
 pub fn change_of<'a, C>(changes: &'a [(String, C)], run: &RunName, target: &str) -> Result<&'a C> {
     let found = changes.iter().find(|(name, _)| name == target);
     let change = found.map(|(_, change)| change);
@@ -219,7 +220,7 @@ impl UndoCheck<'_> {
         })
     }
 
-    /// Fails unless the target is a table. `kind` is what has its name now, in words.
+    /// Fails unless the target is a table. `kind` is the object that has the target's name now, in words.
     pub fn require_table(&self, kind: Option<&str>) -> Result<()> {
         match kind {
             Some("table") => Ok(()),

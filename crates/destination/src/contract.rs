@@ -103,9 +103,9 @@ pub trait Destination: RunLedger {
     /// Puts the splits of a flow into load units. The default is one unit for each split, which any number of streams may
     /// fill.
     ///
-    /// Each split is in exactly one unit, and each unit has at least one. A destination with
-    /// [`Ability::RejectRefused`](crate::Ability::RejectRefused) keeps the order of the splits. The answer depends on the
-    /// arguments and on the target alone, so that a stopped run finds its units again, with any number of streams.
+    /// Each split is in exactly one unit, and each unit has at least one split. A destination with
+    /// [`Ability::RejectRefused`](crate::Ability::RejectRefused) keeps the order of the splits. The answer depends on
+    /// the arguments and on the target alone, so that a stopped run finds its units again, with any number of streams.
     fn lay_out(&self, _target: &TargetPlan, splits: &[SplitFacts<'_>]) -> Result<Layout> {
         Ok(Layout::one_unit_each(
             splits.len(),
@@ -176,9 +176,9 @@ pub trait Destination: RunLedger {
         Ok(vec![ColumnForm::Opaque; target.columns.len()])
     }
 
-    /// Problems that would stop or disturb a run into these targets, and notes, for a preflight. Asked twice: without
-    /// the volume of the load, for all that does not depend on it, and then with the volume, for what depends on it. A
-    /// query that the role may not run, or that gets no answer, becomes a note. Nothing is changed.
+    /// Problems that would stop or disturb a run into these targets, and notes, for a preflight. Asked twice: first
+    /// without the volume of the load, for problems that do not depend on it; then with the volume, for problems that
+    /// do. A query that the role may not run, or that gets no answer, becomes a note. Nothing is changed.
     fn hazards(&self, _targets: &[TargetPlan], _expected: &ExpectedLoad) -> Result<Vec<Finding>> {
         Ok(Vec::new())
     }
@@ -303,13 +303,13 @@ pub trait OpenRun: Send + Sync {
         Ok(None)
     }
 
-    /// A handle that ends the calls under way in this run. It is not used after the run is dropped.
+    /// A handle that ends the calls in progress in this run. It is not used after the run is dropped.
     fn cancel_handle(&self) -> Arc<dyn CancelRun>;
 }
 
-/// Ends the calls under way in a run.
+/// Ends the calls in progress in a run.
 pub trait CancelRun: Send + Sync {
-    /// Makes the calls under way in the run and its streams end soon, with
+    /// Makes the calls in progress in the run and its streams end soon, with
     /// [`Error::Interrupted`](crate::Error::Interrupted). Does not wait until they have ended. May be called from any
     /// thread, more than once.
     fn cancel(&self);

@@ -92,7 +92,7 @@ impl GivenNumbers {
         }
     }
 
-    /// Uses another number for a key from here on: somebody else has added the member.
+    /// Uses another number for a key from now on, because another session has added the member.
     pub fn replace(&mut self, at: usize, key: Vec<String>, number: i64) {
         self.references[at].numbers.insert(key, number);
     }

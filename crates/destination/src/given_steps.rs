@@ -1,9 +1,9 @@
 //! Steps of a flow that a destination evaluates itself, as a part of the statement by which it adds rows to staging.
 //!
-//! The plan gives the steps to a destination that takes them
-//! ([`refuses_steps`](crate::Destination::refuses_steps)). The batches of a unit are then the rows before the steps. If a row
-//! might be rejected, the statement fails as a whole ([`Error::StepsFailed`](crate::Error::StepsFailed)), and the unit is loaded
-//! again after the engine's own steps.
+//! The plan gives the steps to a destination that takes them ([`refuses_steps`](crate::Destination::refuses_steps)).
+//! The batches of a unit are then the rows before the steps. If a row might be rejected, the statement fails as a whole
+//! ([`Error::StepsFailed`](crate::Error::StepsFailed)), and the unit is loaded again, with the steps evaluated by the
+//! engine.
 
 use inrush_rows::column_type::ColumnType;
 

@@ -113,7 +113,7 @@ pub struct LoadedInput {
     pub bytes: u64,
     /// When it was last changed, in nanoseconds since 1970.
     pub modified_ns: i64,
-    /// Its other metadata; for a table, the moment whose rows were read.
+    /// Its other metadata; for a table, the moment at which its rows were read.
     pub state: String,
     /// Rows that were loaded of it, or of the part with this state.
     pub rows_loaded: u64,

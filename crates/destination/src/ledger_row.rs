@@ -1,4 +1,4 @@
-//! The values of a row of a ledger in tables, each checked when it is read.
+//! The values of a row of a ledger that is stored in tables. Each value is checked when it is read.
 
 use inrush_rows::ids::{RunKey, RunName};
 

@@ -89,8 +89,9 @@ impl StreamMeter for Unmetered {
 /// A watch over something that the streams must not get too far ahead of, for example the standbys of the server. One thread calls
 /// it, about four times a second, while others load. It ends when it is dropped.
 pub trait LoadWatch: Send {
-    /// Looks once; the call may block. If it fails, the run stops, because its user does not want it to continue unwatched. A
-    /// call that is under way when the run is asked to stop ends soon, with [`Error::Interrupted`](crate::Error::Interrupted).
+    /// Looks once; the call may block. If it fails, the run stops, because its user does not want it to continue
+    /// unwatched. A call that is in progress when the run is asked to stop ends soon, with
+    /// [`Error::Interrupted`](crate::Error::Interrupted).
     fn look(&mut self) -> Result<Watched>;
 }
 

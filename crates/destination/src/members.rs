@@ -97,8 +97,8 @@ pub fn refuse_missing(doing: String, missing: u64) -> Result<()> {
 pub trait MemberNumbers: Send + Sync {
     /// The numbers of members with these keys, which are sorted and different: texts in the order of
     /// [`MembersPlan::key`]. `target` is the index of the target, and `members` is the index in its
-    /// [`members`](crate::TargetPlan::members). Called while a unit of the target is open. A number holds until a unit
-    /// is [aborted](crate::UnitStream::abort); then the caller asks again.
+    /// [`members`](crate::TargetPlan::members). Called while a unit of the target is open. A number is valid until a
+    /// unit is [aborted](crate::UnitStream::abort); then the caller asks again.
     fn numbers(&self, target: usize, members: usize, keys: &[Vec<String>]) -> Result<Vec<i64>>;
 }
 

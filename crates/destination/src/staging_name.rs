@@ -34,8 +34,8 @@ pub fn of_members(run_key: &RunKey, run_id: RunId, members: &MembersPlan) -> Str
     format!("members_{}", hexadecimal(&digest[..8]))
 }
 
-/// The name in a plan, whose run has no number yet: words in angle brackets stand for the end of the name. `place` is
-/// the index of the target.
+/// The name in a plan, whose run has no number yet: words in angle brackets replace the end of the name. `place` is the
+/// index of the target.
 pub fn planned(place: usize) -> String {
     format!("{PREFIX}<{}>", place + 1)
 }

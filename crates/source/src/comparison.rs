@@ -40,7 +40,7 @@ pub struct SplitDifference {
     pub sums: [String; 2],
     /// For each side, the number of rows without a counterpart that has the same key on the other side.
     pub only: [u64; 2],
-    /// The number of keys whose rows have other values.
+    /// The number of keys whose rows have different values on the two sides.
     pub changed: u64,
     /// The number of rows, of both sides, in parts that differ but have too many rows to be compared one by one.
     pub unseen: u64,
@@ -60,7 +60,7 @@ impl Comparison {
         [sum(0), sum(1)]
     }
 
-    /// The number of keys whose rows have other values.
+    /// The number of keys whose rows have different values on the two sides.
     pub fn changed(&self) -> u64 {
         self.splits.iter().map(|split| split.changed).sum()
     }

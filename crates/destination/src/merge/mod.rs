@@ -2,9 +2,9 @@
 //! their publish.
 //!
 //! Rows whose key is in the target are written by an UPDATE, the others by an INSERT. One statement that does both
-//! (`MERGE`, `INSERT ... ON CONFLICT`) would not keep versions, and has its own hazards in each database. A query
-//! counts what will become of the rows before the target is changed, because not every driver counts the rows of a
-//! statement. Another query compares the target with the staged rows afterwards.
+//! (`MERGE`, `INSERT ... ON CONFLICT`) would not keep versions, and has its own hazards in each database. Before the
+//! target is changed, a query counts how many rows will be inserted and changed, because not every driver counts the
+//! rows of a statement. Another query compares the target with the staged rows afterwards.
 //!
 //! A target that keeps versions has one current version of each key, whose end is NULL. Then the UPDATE is preceded by one
 //! that ends the current versions of changed rows; their new versions are among the inserted rows.
@@ -395,7 +395,7 @@ fn numbers(session: &mut dyn MergeSession, doing: &str, sql: &str) -> Result<Vec
     numbers.collect()
 }
 
-/// The error of a table that did not take the rows as they were staged.
+/// The error if a table did not store the rows as they were staged.
 fn altered(doing: String, message: String) -> Error {
     Error::Refused {
         doing,

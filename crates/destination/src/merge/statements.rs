@@ -209,7 +209,8 @@ impl<'a> Merge<'a> {
         })
     }
 
-    /// Writes rows over those with their key; `None` if there is no column for it. Equal versions are left alone.
+    /// Overwrites the rows of the target that have the same key; `None` if there is no column to overwrite. Equal
+    /// versions are left alone.
     fn overwrite(&self) -> Option<String> {
         let names = self.overwritten();
         if names.is_empty() {

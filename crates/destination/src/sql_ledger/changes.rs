@@ -92,7 +92,7 @@ impl SqlLedger {
         format!("UPDATE {} SET kept = NULL WHERE {condition}", self.change)
     }
 
-    /// Marks a run as undone: earlier runs have the rows again that it had replaced.
+    /// Marks a run as undone. Earlier runs get back the rows that it had replaced.
     pub fn mark_undone<'a>(
         &self,
         session: &mut impl LedgerSession,

@@ -8,8 +8,8 @@ use super::{LedgerSession, READING, SqlLedger};
 use crate::error::Result;
 
 impl SqlLedger {
-    /// Keeps the lineage of a run in place of an earlier attempt's, in the transaction that enters the run. `create` makes the
-    /// table, if it is missing.
+    /// Stores the lineage of a run, in the transaction that enters the run. It replaces the lineage of an earlier
+    /// attempt. `create` makes the table, if it is missing.
     pub fn enter_lineage(
         &self,
         session: &mut impl LedgerSession,

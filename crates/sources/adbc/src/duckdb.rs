@@ -168,7 +168,7 @@ impl DuckDbTable {
     }
 }
 
-/// The rows of one SELECT. The text is a literal, so nothing in it can end it.
+/// The rows of one SELECT. The SELECT is passed as a text literal, so nothing in it can end the literal.
 fn one_select(sql: &str) -> String {
     format!("query({})", literal(sql))
 }

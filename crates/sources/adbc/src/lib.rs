@@ -10,8 +10,8 @@
 //!   writer can COMMIT during this transaction. Further connections then show the same moment, and several connections
 //!   read the ranges of a key.
 //! - Other databases are read by one connection in one read-only transaction. PostgreSQL's transaction shows one
-//!   moment. For other databases, the plan says that Inrush cannot tell whether the transaction shows one moment.
-//!   Several connections read ranges of a key only if `max_connections` is set.
+//!   moment. For databases other than PostgreSQL, the plan says that Inrush cannot tell whether the transaction shows
+//!   one moment. Several connections read ranges of a key only if `max_connections` is set.
 //!
 //! No file is ever created.
 //!

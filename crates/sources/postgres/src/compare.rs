@@ -249,7 +249,7 @@ impl Side {
         Ok(sums)
     }
 
-    /// The rows of a part: hashes by keys, several where rows have the same key.
+    /// The rows of a part: hashes by keys, several if several rows have the same key.
     fn rows(&mut self, part: &Part<'_>) -> Result<BTreeMap<String, Vec<String>>, SourceError> {
         let sql = format!(
             "SELECT k, pg_catalog.hashtextextended(r, 0) FROM ({}) AS rows ORDER BY 2",
@@ -271,8 +271,8 @@ fn remainder_of(text: &str, modulus: u64) -> String {
     format!("mod(mod({hash}, {modulus}) + {modulus}, {modulus})")
 }
 
-/// Compares the columns of two sides, the source first; `key` are the columns by which a row of one side belongs to a
-/// row of the other.
+/// Compares the columns of two sides, the source first; `key` are the columns by which the rows of both sides are
+/// matched.
 pub fn compare(
     sides: &mut [Side; 2],
     columns: &[String],

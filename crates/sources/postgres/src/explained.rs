@@ -24,7 +24,8 @@ pub struct Explained {
     pub bytes: u64,
     /// True if it keeps only some of its rows (LIMIT, TABLESAMPLE), so it may keep different rows when it is run again.
     has_chosen_rows: bool,
-    /// A part of it depends on the order of rows, so it may have other rows or values when it is run again: its name in SQL.
+    /// The name in SQL of a part that depends on the order of rows, if there is one. Then the statement may return
+    /// other rows or values when it is run again.
     depends_on_order: Option<&'static str>,
     /// True if it reads foreign tables.
     pub has_foreign_rows: bool,

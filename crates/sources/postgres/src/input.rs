@@ -14,7 +14,7 @@ pub struct TableInput {
     pub from: String,
     /// The number of its pages, if its rows have a place in them.
     pub pages: Option<u64>,
-    /// The ranges of a key into which it is cut instead.
+    /// The ranges of a key, if it is cut into these instead of pages.
     pub keys: Option<Arc<KeyRanges>>,
     /// The number of the only range of the key that it has, if each range is an input.
     pub only_range: Option<u64>,

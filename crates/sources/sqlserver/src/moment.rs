@@ -2,9 +2,9 @@
 //!
 //! A transaction of the isolation level SNAPSHOT shows one moment, whatever is written meanwhile, and waits for no
 //! lock. A session cannot take over the moment of another session. So the sessions of a table begin their transactions
-//! while a further session holds a shared lock on it: nobody commits a change between them, and all show the same
-//! moment. The lock is held for as long as the sessions need for a first look, which is a few round trips. If it is not
-//! granted soon, the rows are read by one session.
+//! while a further session holds a shared lock on it: no change is committed between their beginnings, and all show the
+//! same moment. The lock is held for as long as the sessions need for a first look, which is a few round trips. If it
+//! is not granted soon, the rows are read by one session.
 
 use std::sync::Arc;
 
