@@ -57,7 +57,7 @@ impl Folds {
     }
 }
 
-/// True for the marks of Unicode's blocks of combining diacritical marks. Marks of other scripts are vowels in many of them.
+/// True for the marks of Unicode's blocks of combining diacritical marks. In many other scripts, marks are vowels.
 fn is_accent(letter: char) -> bool {
     matches!(letter,
         '\u{300}'..='\u{36f}'
@@ -94,7 +94,7 @@ mod tests {
             (&["accents"], "café", "cafe", true),
             (&["accents"], "é", "E", false),
             (&["accents"], "ø", "o", false),
-            // The vowels of Hindi are marks, and make other words.
+            // The vowels of Hindi are marks; with another vowel it is another word.
             (&["accents"], "कि", "क", false),
             (&["blanks"], "  a \t b\u{a0}", "a b", true),
             (&["blanks"], "ab", "a b", false),

@@ -5,8 +5,8 @@
 //!
 //! `docs/steps.md` has the list, written by a test of this file.
 //!
-//! Functions that make a text as long as a number says (`repeat`, `printf`) are not there: DuckDB's memory limit does not
-//! cover their results. The lengths of `lpad` and `rpad` are limited by [`crate::expression`].
+//! Functions that make a text whose length is an argument (`repeat`, `printf`) are not in the list: DuckDB's memory
+//! limit does not cover their results. The lengths of `lpad` and `rpad` are limited by [`crate::expression`].
 
 use adbc_core::error::Result as AdbcResult;
 use inrush_adbcclient::duckdb::connection::Link;

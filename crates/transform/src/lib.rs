@@ -7,9 +7,9 @@
 //! use are handed to DuckDB; all others stay the same arrays.
 //!
 //! First a quick statement with all expressions evaluates a batch. If DuckDB refuses a row, this statement fails as a
-//! whole. Then a careful statement evaluates the batch once more: it returns for each row and each expression whether it
-//! failed. [`statement`] makes both from the same plan. If the careful statement fails as well, the rows are halved until
-//! the row is alone ([`isolate`]). A row that fails becomes a fault of this row, never a NULL.
+//! whole. Then a careful statement evaluates the batch once more: it returns for each row and each expression whether
+//! it failed. [`statement`] makes both from the same plan. If the careful statement fails as well, the rows are halved
+//! until the failing row is alone ([`isolate`]). A row that fails becomes a fault of this row, never a NULL.
 //!
 //! Nothing here knows a source, a destination or the engine.
 

@@ -112,7 +112,7 @@ pub struct RowFault {
     pub step: usize,
     /// The column: the derived one, or the only one that the condition names.
     pub column: Option<String>,
-    /// The values of the columns that the expression names: the value alone, or `a = 1, b = 2` of several.
+    /// The values of the columns that the expression names: the value alone, or `a = 1, b = 2` for several columns.
     pub value: Option<String>,
     /// The kind of fault.
     pub kind: FaultKind,

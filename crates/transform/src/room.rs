@@ -57,10 +57,11 @@ const CHECKS: [TextCheck; 8] = [
     check("inrush_step_searched", 2, look_at_searched),
 ];
 
-/// The functions that make long texts or compare all letters of two texts, each with its check, and those that are replaced. A
-/// connection finds these macros before DuckDB's own functions.
+/// The functions that make long texts or compare all letters of two texts, each with its check, and the functions that
+/// are replaced. A connection finds these macros before DuckDB's own functions.
 const MACROS: [&str; 20] = [
-    // DuckDB's own makes timestamps that do not exist, and the CAST of such a timestamp to a text ends the database.
+    // DuckDB's own function makes timestamps that do not exist, and the CAST of such a timestamp to a text ends the
+    // database.
     "make_timestamp(a) AS TIMESTAMP '1970-01-01 00:00:00' + system.main.to_microseconds(a), \
      (a, b, c, d, e, f) AS system.main.make_timestamp(a, b, c, d, e, f)",
     "replace(a, b, c) AS system.main.replace(inrush_step_replaced(a, b, c), b, c)",

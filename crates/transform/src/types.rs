@@ -62,7 +62,7 @@ pub fn type_that_holds<'a>(types: impl Iterator<Item = &'a ColumnType>) -> Optio
     sql_type(&common?).ok()
 }
 
-/// The type of two that holds the values of both unchanged, or a third one.
+/// Of two types, the one that holds the values of both unchanged, or a third type that does.
 fn wider(one: &ColumnType, other: &ColumnType) -> Option<ColumnType> {
     use ColumnType::{Date, Decimal, Float32, Float64, Int16, Int32, Int64, Timestamp};
     if sql_type(one) == sql_type(other) {
@@ -82,7 +82,8 @@ fn wider(one: &ColumnType, other: &ColumnType) -> Option<ColumnType> {
             true => one.clone(),
             false => other.clone(),
         },
-        // A float of 64 bits has each whole number of 32 bits, and one of 32 bits each of 16.
+        // A float of 64 bits can hold each whole number of 32 bits, and a float of 32 bits each whole number of 16
+        // bits.
         (Float32, Int16) | (Int16, Float32) => Float32,
         (Float64, Int16 | Int32 | Float32)
         | (Int16 | Int32 | Float32, Float64)

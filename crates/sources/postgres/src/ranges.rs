@@ -12,7 +12,7 @@ const RANGES_MAX: u64 = 128;
 /// The most bytes of the texts of all borders.
 pub const BORDERS_BYTES_MAX: usize = 16 << 10;
 
-/// What is different for each input of a source.
+/// The properties in which the inputs of a source differ.
 pub struct Part {
     /// What is read, with its name and its size.
     pub relation: Relation,

@@ -7,8 +7,8 @@
 //! not committed yet has a value before the start of the oldest open transaction. That start is the bound; it is asked for
 //! before the snapshot is taken, so all transactions that have ended since are in the snapshot.
 //!
-//! A transaction's start time is taken a little before other sessions can see the transaction. So the bound is never later than
-//! [`UNSEEN`] before the question.
+//! A transaction's start time is taken a little before other sessions can see the transaction. So the bound is never
+//! later than [`UNSEEN`] before the query.
 //!
 //! A column such as `timestamptz(0)` rounds its values, possibly to a time before that start. So the bound is lowered
 //! by half of the column's last digit.

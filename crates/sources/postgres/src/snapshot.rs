@@ -39,8 +39,9 @@ pub fn lock_timeout(lock_wait_ms: u32) -> String {
 pub struct Snapshot {
     address: DatabaseAddressOf,
     id: String,
-    /// The transactions that it shows: `xmin:xmax:xip`, as `pg_current_snapshot` says. The list `xip` of a standby is empty, so a
-    /// transaction that is committed later does not change the text. There it is [`never_the_same`].
+    /// The transactions that it shows: `xmin:xmax:xip`, as `pg_current_snapshot` returns them. The list `xip` of a
+    /// standby is empty, so a transaction that is committed later does not change the text. There it is
+    /// [`never_the_same`].
     pub transactions: String,
     /// It is a snapshot of a standby.
     pub is_of_standby: bool,
@@ -148,7 +149,7 @@ impl Snapshot {
                 "locking the tables against changes of their definition",
             )?;
         }
-        // This is the first question, which takes the snapshot.
+        // This is the first query of the transaction, and it takes the snapshot.
         let age = SnapshotAge::begin(&mut keeper)?;
         let sql = "SELECT pg_catalog.pg_export_snapshot(), pg_catalog.pg_current_snapshot()::text, \
                    pg_catalog.pg_is_in_recovery()";

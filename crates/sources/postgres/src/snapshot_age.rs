@@ -1,9 +1,9 @@
 //! Finds the limit on the time for which an imported snapshot shows all of its rows.
 //!
 //! With `old_snapshot_threshold` (PostgreSQL 14 to 16; off by default) a server removes rows that only older snapshots
-//! see. If it has removed rows of a page since a session took its snapshot, reading the page is an error. A session
-//! that takes over a snapshot counts from that moment, so the server does not notice rows that it removed before: it
-//! sends the remaining rows without an error. Therefore the time is measured here, and rows that came too late are
+//! see. If it has removed rows of a page since a session took its snapshot, reading the page is an error. If a session
+//! imports a snapshot, the server counts from the import, so it does not notice rows that it removed before: it sends
+//! the remaining rows without an error. Therefore the time is measured here, and rows that were read too late are
 //! refused.
 
 use std::time::{Duration, Instant};

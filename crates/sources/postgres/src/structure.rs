@@ -109,7 +109,7 @@ pub fn partitions_of(
     }))
 }
 
-/// The rows of a question about a table, NULL as an empty text.
+/// The rows of a query about a table, with NULL as an empty text.
 fn rows(
     session: &mut BlockingSession,
     table: &Table,

@@ -20,7 +20,8 @@ use crate::error::RunError;
 use crate::key::plain_text;
 use crate::spec::InputColumn;
 
-/// The most bytes of numbers in memory. Keys beyond them are asked for with each batch.
+/// The most bytes of numbers in memory. Beyond this limit, the destination is asked for the same number again with each
+/// batch.
 pub const MEMBERS_BYTES: u64 = 16 << 20;
 
 /// The most bytes of a key: an index of PostgreSQL always accepts this many.
@@ -71,7 +72,7 @@ impl Members {
         }
     }
 
-    /// True if members can have a key with this type: its values have one text for equal values.
+    /// True if members can have a key with this type: equal values must have the same text.
     pub fn may_have(column_type: &ColumnType) -> bool {
         matches!(
             column_type,

@@ -48,7 +48,8 @@ pub struct StepRunner {
     careful: String,
     /// The rows of the batch in a statement.
     from: String,
-    /// The statements for rows that fail, with the ones that run them: they are prepared when the first row fails.
+    /// The statements for rows that fail, each with the statement that runs it. They are prepared when the first row
+    /// fails.
     prepared: Mutex<HashMap<String, String>>,
     /// NULLs in the types of expressions, by their statements.
     nulls: Mutex<HashMap<String, ArrayRef>>,
@@ -76,7 +77,7 @@ impl StepRunner {
         let rows = RowView::new(&link, travelling.fields()).map_err(engine_error)?;
         let from = statement::rows_of_view(rows.name(), &travelling);
         let quick = statement::quick(planned, &from);
-        // EXECUTE keeps the plan, which costs more than the rows of a batch.
+        // EXECUTE uses a plan that was made once, because planning costs more than evaluating a batch.
         let prepared = format!("{RESERVED}quick");
         link.query(&format!("PREPARE {prepared} AS {quick}"))
             .map_err(engine_error)?;
@@ -348,7 +349,7 @@ impl StepRunner {
             Some(known) => known.clone(),
             None => {
                 let name = format!("{RESERVED}again_{}", prepared.len());
-                // If the statement cannot be prepared, it is run without, and fails with its reason.
+                // If the statement cannot be prepared, it is run without preparing, and fails with its reason.
                 let made = self.link.query(&format!("PREPARE {name} AS {sql}"));
                 let run = made.map_or_else(|_| sql.to_owned(), |_| format!("EXECUTE {name}"));
                 prepared.insert(sql.to_owned(), run.clone());
