@@ -104,8 +104,8 @@ pub trait Destination: RunLedger {
     /// fill.
     ///
     /// Each split is in exactly one unit, and each unit has at least one split. A destination with
-    /// [`Ability::RejectRefused`](crate::Ability::RejectRefused) keeps the order of the splits. The answer depends on
-    /// the arguments and on the target alone, so that a stopped run finds its units again, with any number of streams.
+    /// [`Ability::RejectRefused`](crate::Ability::RejectRefused) keeps the order of the splits. The result depends only
+    /// on the arguments and on the target, so that a stopped run finds its units again, with any number of streams.
     fn lay_out(&self, _target: &TargetPlan, splits: &[SplitFacts<'_>]) -> Result<Layout> {
         Ok(Layout::one_unit_each(
             splits.len(),

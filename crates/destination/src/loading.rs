@@ -10,8 +10,8 @@ use inrush_verdict::Phase;
 
 use crate::error::Result;
 
-/// What a stream gets from the engine. A stream that leaves its pace and its meter alone is delayed and measured by the engine;
-/// one that uses them says so ([`UnitStream::is_metered`](crate::UnitStream::is_metered)).
+/// What a stream gets from the engine. If a stream does not use its pace and its meter, the engine delays and measures
+/// it. A stream that uses them says so ([`UnitStream::is_metered`](crate::UnitStream::is_metered)).
 #[derive(Clone)]
 pub struct StreamSetup<'a> {
     /// Its number among the streams, from 1, for the name of its session; 0 if it works before or after all others.

@@ -93,7 +93,7 @@ pub struct VersionColumns {
     pub valid_from: ColumnPlan,
     /// The end of a version, of the same type: the start of the run that made the next one.
     pub valid_to: String,
-    /// A boolean that is true in the current version alone.
+    /// A boolean that is true only in the current version.
     pub current: Option<String>,
 }
 

@@ -46,7 +46,7 @@ pub trait Places: fmt::Debug + Send + Sync {
         false
     }
 
-    /// False if row numbers only order the rows, and a person finds a row by its key alone.
+    /// False if row numbers only order the rows, and a person can find a row only by its key.
     fn have_numbers(&self) -> bool {
         true
     }

@@ -11,7 +11,7 @@
 //! 4. A quote as the first byte of a field opens it.
 //! 5. In a dialect without quotes the escape byte escapes the next byte, even a byte of a delimiter, a `\r` or a line
 //!    end.
-//! 6. Anything else is text. After a closing quote that is a fault, and so is a quote.
+//! 6. Anything else is text. After a closing quote, such text is a fault, and so is another quote.
 //!
 //! The rules for fields at declared positions are in `reference_fixed`.
 

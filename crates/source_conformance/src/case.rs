@@ -28,8 +28,8 @@ pub trait Case {
         self.open_at(stop, None)
     }
 
-    /// Opens the source as a resumed run does: with the marks of the inputs of the stopped run. Only a source with inputs
-    /// that are loaded again alone uses them.
+    /// Opens the source as a resumed run does: with the marks of the inputs of the stopped run. Only a source whose
+    /// inputs can be loaded again one by one uses them.
     fn open_again(&self, stop: &Stop, _marks: &[String]) -> Result<Box<dyn Source>, SourceError> {
         self.open(stop)
     }

@@ -1,4 +1,4 @@
-//! S-25: inputs that are loaded again alone after their rows have changed.
+//! S-25: only the inputs whose rows have changed are loaded again.
 
 use inrush_rows::cancel::Stop;
 use inrush_source::{Source, SplitContent};

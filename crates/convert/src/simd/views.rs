@@ -59,7 +59,7 @@ pub(in super::super) fn views(
     }
     let ones = _mm512_set1_epi64(-1);
     let eight = _mm512_set1_epi64(8);
-    // A shift by 64 bits or more gives zero, and so a mask of all bits.
+    // A shift by 64 bits or more gives zero, which makes a mask of all bits.
     let bits = _mm512_slli_epi64::<3>(lengths);
     let inline_low = _mm512_andnot_si512(_mm512_sllv_epi64(ones, bits), first);
     let mut behind = _mm512_srli_epi64::<32>(inline_low);

@@ -210,7 +210,7 @@ impl<'a> Merge<'a> {
     }
 
     /// Overwrites the rows of the target that have the same key; `None` if there is no column to overwrite. Equal
-    /// versions are left alone.
+    /// versions are not changed.
     fn overwrite(&self) -> Option<String> {
         let names = self.overwritten();
         if names.is_empty() {

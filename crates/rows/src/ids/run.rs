@@ -55,8 +55,8 @@ impl FromStr for RunId {
 }
 
 text_key! {
-    /// The digest of a package's name and its targets. Runs with the same key are runs of the same package: they exclude
-    /// each other, and the next one resumes one that stopped, even if the package's settings were changed.
+    /// The digest of a package's name and its targets. Runs with the same key are runs of the same package: they
+    /// exclude each other, and the next run resumes a stopped run, even if the package's settings were changed.
     RunKey
 }
 

@@ -166,7 +166,7 @@ impl Automaton {
     }
 
     /// The number of bytes after which all states have become one, whatever the bytes are; `None` if some text keeps
-    /// two of them apart for ever.
+    /// two of them apart forever.
     pub(crate) fn bytes_to_agree(&self) -> Option<usize> {
         let count = self.state_count();
         let mut known = HashMap::new();
@@ -367,8 +367,8 @@ fn match_any(texts: &[Vec<u8>], text: &[u8]) -> Match {
 }
 
 /// Merges the states that no text can tell apart, and returns the new state of each. This is Moore's algorithm: states
-/// are divided by their output, then by the classes of their next states, until no class is divided any more. Only at
-/// the first reading a record begins, so it stays alone, and first.
+/// are divided by their output, then by the classes of their next states, until no class is divided any more. A record
+/// begins only at the first reading, so this reading is never merged and stays the first.
 fn merge_equal(steps: &[(usize, bool)], class_count: usize) -> Vec<State> {
     let mut parts: Vec<State> = (0..steps.len() / class_count)
         .map(|reading| State(u8::from(reading > 0)))

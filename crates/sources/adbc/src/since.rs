@@ -361,7 +361,8 @@ fn start(
 ) -> Result<String, SourceError> {
     let doing = format!("reading the value `{text}` of `since`");
     let sql = format!("SELECT {}", (words.mark)(&(words.written)(text)));
-    // A text without a zone would be a time of the session's zone. Without its extension for zones, DuckDB has UTC alone.
+    // A text without a zone would be a time of the session's zone. Without its extension for zones, DuckDB knows only
+    // UTC.
     let has_zones = session.run("SET TimeZone = 'UTC'").is_ok();
     let found = session.rows(&sql);
     if has_zones {

@@ -211,7 +211,8 @@ impl AdbcSource {
         identity.extend(settings.filter.clone());
         if let Some(found) = &since {
             identity.push(found.condition.clone());
-            // Other rows may be in the same range after a write, so nothing that a stopped run has loaded of it is kept then.
+            // Other rows may be in the same range after a write, so a resumed run then keeps none of the rows that the
+            // stopped run loaded from this range.
             identity.extend(found.range.snapshot.clone());
         }
         if let Some(FoundKeys { ranges, rows }) = table.keys() {

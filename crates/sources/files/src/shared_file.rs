@@ -48,7 +48,7 @@ impl SharedFile {
         if file.is_stop_asked() {
             return Err(stopped());
         }
-        // A stop ends the feed's own reading, and so this wait.
+        // A stop ends the feed's own reading, which also ends this wait.
         match self.feed.next_range().await {
             Ok(None) => Ok(None),
             Ok(Some(range)) => Ok(Some(SharedPart {

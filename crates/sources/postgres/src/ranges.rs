@@ -1,4 +1,5 @@
-//! One input for each range of a key, so that a resumed run can keep it or load it again alone (`unchanged_by`).
+//! One input for each range of a key, so that a resumed run can keep a range or load only this range again
+//! (`unchanged_by`).
 
 use inrush_pgclient::quote::identifier;
 use inrush_source::{KeyRanges, RangesMark};

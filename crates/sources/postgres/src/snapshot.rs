@@ -209,7 +209,7 @@ impl Snapshot {
     }
 }
 
-/// Parses statements of users, and so locks all that they read.
+/// Parses statements of users. This locks everything that they read.
 fn parse_all(session: &mut BlockingSession, statements: &[&str]) -> Result<(), SessionError> {
     let doing = "locking the materialized views that are read";
     session.query(USER_NAMES, doing)?;
