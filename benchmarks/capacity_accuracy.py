@@ -1,12 +1,11 @@
-"""Compares predictions of `inrush preflight --size --what-if` with such loads.
+"""Compares predictions of `inrush preflight --size --what-if` with the loads that they predict.
 
 A preflight on a part of the files, with all resources of this machine, measures the costs and
-predicts a load of more files with other cores, another disk or another network. Then these files
-are loaded with those resources: `taskset` pins loader and server to cores, the server's data are on
-a disk with a limited write rate, or the loader reaches the server over a link with a limited rate
-(the disk and the network of `tests/verdict`). Cases that are not possible on this machine are left
-out, and the page says why.
-"""
+predicts a load of more files with other cores, another disk or another network. Then those files
+are loaded with the predicted resources: `taskset` pins loader and server to cores, the server's
+data are on a disk with a limited write rate, or the loader reaches the server over a link with a
+limited rate (the disk and the network of `tests/verdict`). Cases that are not possible on this
+machine are left out, and the page says why. """
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ from verdict.disk import SlowDisk
 from verdict.network import Network
 from verdict.system import CannotError
 
-# The accuracy that the predictions should have.
+# The largest acceptable error of a prediction.
 MEDIAN_ERROR_MOST = 0.10
 ERROR_MOST = 0.25
 # The size of the throttled disk: for tables, their WAL and other files of the server, for a tenth
@@ -42,7 +41,7 @@ class Case:
     """A load: its size, its resources, and preflight's arguments for them."""
 
     name: str
-    # Tenths of all files: those that are loaded, and those that preflight reads.
+    # Shares in tenths of all files: the files that are loaded, and the files that preflight reads.
     tenths: float
     seen_tenths: float
     loader: str = "0,1"
@@ -50,7 +49,7 @@ class Case:
     what_if: str | None = None
     disk_bytes_s: int | None = None
     network_bytes_s: int | None = None
-    # The longest one is measured in the first round only.
+    # The longest case is measured in the first round only.
     once: bool = False
 
 
@@ -112,7 +111,8 @@ class Site:
         return self._network
 
     def one(self, case: Case) -> dict[str, Any]:
-        """Predict a load with the whole machine, then load with a case's resources."""
+        """Predict a load from a preflight on the whole machine, then load with the case's
+        resources."""
         shutil.rmtree(self.folder / "runs", ignore_errors=True)
         server, host, before = self.server, str(self.server.folder), []
         limited: AbstractContextManager[None] = nullcontext()
@@ -232,7 +232,7 @@ def told(number: int, found: dict[str, Any], measured: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Run it."""
+    """Run the benchmark."""
     parser = ground.arguments(str(__doc__))
     parser.set_defaults(rounds=2)
     parser.add_argument("--scale", default="10")

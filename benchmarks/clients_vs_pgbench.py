@@ -42,7 +42,7 @@ BEGIN drawn := drawn * 10000; RETURN pg_backend_pid(); END $$
 
 @dataclass(frozen=True)
 class Measure:
-    """Calls per second, and microseconds of processor time of the client for a call."""
+    """Calls per second, and the client's processor time per call in microseconds."""
 
     calls_per_s: float
     cpu_us: float
@@ -79,14 +79,14 @@ def by_pgbench(server: Server, folder: Path, mode: str, clients: int, seconds: i
 
 
 def by_inrush(server: Server, folder: Path, mode: str, clients: int, seconds: int) -> Measure:
-    """Measure Inrush: its own rate, and the processor time of its whole process."""
+    """Measure Inrush: the rate that it reports, and the processor time of its whole process."""
     words: list[str | Path] = [
         *(COMMAND, "bench", "calls", "--sql", "call.sql", "--protocol", mode, "--json"),
         *("--clients", str(clients), "--for", f"{seconds}s", "--to", server.url()),
     ]
     said, cpu_s = timed(words, folder)
     (run,) = json.loads(said.splitlines()[-1])["results"]["runs"]
-    # The fixed work before a run is not counted, and neither is the start of Python.
+    # Neither the fixed work before a run nor the start of Python is counted.
     idle, idle_s = timed([*words[:-4], "--for", "0.1s", *words[-2:]], folder)
     (short,) = json.loads(idle.splitlines()[-1])["results"]["runs"]
     own_s = cpu_s - idle_s + short["calls"] * run["cost"]["client_us"] / 1e6
@@ -94,7 +94,7 @@ def by_inrush(server: Server, folder: Path, mode: str, clients: int, seconds: in
 
 
 def compared(mode: str, clients: int, pairs: list[tuple[Measure, Measure]]) -> dict[str, Any]:
-    """Return the rounds of one number of clients, and their median ratios to pgbench's."""
+    """Return the rounds for one number of clients, and the median ratios of Inrush to pgbench."""
     rates = [ours.calls_per_s / theirs.calls_per_s for ours, theirs in pairs]
     costs = [ours.cpu_us / theirs.cpu_us for ours, theirs in pairs]
     return {

@@ -3,10 +3,11 @@
     make build && .venv/bin/python benchmarks/database_to_database.py --rounds 5
     .venv/bin/python benchmarks/database_to_database.py --rounds 5 --to duckdb
 
-The source has lineitem as a plain table without indexes; a target server is another one on the same
-machine with the same settings. All sides copy the same table, in turn; the side that goes first
-changes from round to round. In the first round the rows of each side are compared with the source's
-by a digest of all values. Ratios are to Inrush, round by round: above 1 a side takes longer.
+The source has lineitem as a plain table without indexes; a target server is a second server on the
+same machine with the same settings. All sides copy the same table, in turn; the side that goes
+first changes from round to round. In the first round the rows of each side are compared with the
+source's by a digest of all values. Ratios are to Inrush, round by round: above 1 means that the
+side takes longer.
 
 Sides that are not installed are left out, and the result says why: `pg_dump` must be of the
 server's version; DuckDB, dlt and sling are those of `.venv-bench` (`make bench` makes it).
@@ -41,7 +42,7 @@ class Ends:
     """The source and the target of a round."""
 
     source: Database
-    # A database of the other server, or the place of a DuckDB file or of a folder of Parquet files.
+    # A database of the other server, or the path of a DuckDB file or of a folder of Parquet files.
     target: Database | Path
 
     @property
@@ -79,7 +80,7 @@ class Side:
         self.python = python
 
     def missing(self, source: Database) -> str | None:  # noqa: ARG002
-        """Return why it cannot run here, or None if it can."""
+        """Return why this side cannot run here, or None if it can."""
         return None
 
     def commands(self, ends: Ends) -> list[Sequence[str | Path]]:
@@ -112,7 +113,8 @@ class Inrush(Side):
 
 
 class Pipes(Side):
-    """Two psql sessions and a pipe for each stream, which copy a range of pages into one table."""
+    """For each stream, two psql sessions joined by a pipe, which copy a range of pages into one
+    table."""
 
     name = "psql pipes"
     about = (
@@ -152,7 +154,7 @@ class Pipes(Side):
         return f"COPY {table} FROM STDIN ({options})"
 
     def _pipe(self, ends: Ends, number: int, steps: Sequence[str]) -> str:
-        """Return a pipe from a range of pages into these statements."""
+        """Return a pipe that feeds a range of pages to these statements."""
         pages = int(ends.source.value(f"SELECT pg_relation_size('{TABLE}') / 8192"))
         step = -(-pages // self.streams)
         until = "" if number == self.streams - 1 else f"AND ctid < '({(number + 1) * step},0)'"
@@ -204,7 +206,8 @@ class Dump(Side):
         return f"there is no pg_dump of version {source.server.version}"
 
     def commands(self, ends: Ends) -> list[Sequence[str | Path]]:
-        """Return a shell command that dumps, then restores: restoring needs the whole dump."""
+        """Return a shell command that dumps, then restores, because restoring needs the whole
+        dump."""
         programs, folder = ends.source.server.programs, self.folder / ends.name
         jobs = f"--jobs={self.streams}"
         dump = [str(programs / "pg_dump"), "--format=directory", "--compress=0", jobs]
@@ -233,7 +236,7 @@ class OfPeers(Side):
 
 
 class DuckDb(OfPeers):
-    """DuckDB's extension for PostgreSQL, which reads and writes."""
+    """DuckDB's extension for PostgreSQL, which reads the source and writes the target."""
 
     name = "DuckDB"
     about = (
@@ -402,7 +405,7 @@ def page(facts: dict[str, object], found: dict[str, list[Measure]], left_out: li
 
 
 def main() -> None:
-    """Run it."""
+    """Run the benchmark."""
     parser = ground.arguments((__doc__ or "").splitlines()[0])
     parser.add_argument("--scale", default="1", help="TPC-H's scale factor")
     parser.add_argument("--streams", type=int, default=2)
@@ -439,7 +442,8 @@ def main() -> None:
                 ends = Ends(database, fresh(options, target, folder, number))
                 found[side.name].append(measure(source, target, side, ends))
                 if number == 0:
-                    # Other kinds of targets have other digests: the first side's counts there.
+                    # Other kinds of targets have other digests, so the first side's digest is the
+                    # expected one.
                     its = digest(ends, side.relation())
                     must_be = must_be or its
                     if its != must_be:

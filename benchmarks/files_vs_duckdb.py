@@ -1,4 +1,4 @@
-"""Lineitem into a DuckDB file and into Parquet files: Inrush against DuckDB itself, in turn.
+"""Compares Inrush with DuckDB: lineitem into a DuckDB file and into Parquet files, in turn.
 
 Both read the same `.tbl` files. DuckDB has its best settings (`preserve_insertion_order = false`,
 declared columns, no quotes). It also loads the same rows from Arrow tables in memory, without the
@@ -117,7 +117,7 @@ class Side:
         self.contents = ""
 
     def run(self, folder: Path, first: bool) -> Measure:
-        """Load into a new place, measure it, and remove it."""
+        """Load into a new file or folder, measure the load, and remove the result."""
         work = Path(tempfile.mkdtemp(dir=folder))
         measure = self.inrush(work) if self.what.startswith("inrush") else self.duckdb(work)
         if first:
@@ -151,7 +151,7 @@ class Side:
 
 
 def main() -> None:
-    """Run it."""
+    """Run the benchmark."""
     parser = ground.arguments((__doc__ or "").splitlines()[0])
     parser.add_argument("--scale", default="1", help="TPC-H's scale factor")
     parser.add_argument("--parts", type=int, default=4)

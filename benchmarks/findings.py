@@ -1,6 +1,6 @@
 """Queries on the suite's results, for its page and its plots.
 
-Only the standard library is imported, because the plots are drawn by another Python than the page.
+Only the standard library is imported, because the plots and the page are made by different Pythons.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ OURS = "inrush"
 LIMIT = "server alone"
 
 Facts = dict[str, Any]
-# A measure with its workload, streams, round and side.
+# The name of a measurement: its workload, streams, round and side.
 Run = dict[str, Any]
 
 

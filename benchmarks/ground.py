@@ -35,9 +35,9 @@ from harness.servers import Database, Server
 from noise import Processors
 from over_tls import TlsServer
 
-# The folders that the engine is built from.
+# The folders with the engine's source code.
 BUILT = ("crates", "python", "Cargo.toml", "Cargo.lock")
-# The module of the Python that runs a benchmark: the same as its `inrush` command.
+# `inrush` as a module of the Python that runs the benchmark; it does the same as the command.
 INRUSH = (sys.executable, "-m", "inrush")
 GENERATOR = Path(sys.executable).parent / "tpchgen-cli"
 
@@ -60,14 +60,14 @@ LINEITEM = (
     "l_comment varchar(44) not null",
 )
 
-# The rounds of all sides in turn, by default.
+# The default number of rounds, in each of which all sides run in turn.
 ROUNDS = 5
 # The longest wait for a server's sessions to end by themselves. After that, the measurement is
 # useless.
 SESSIONS_END_S = 120
 
-# Durable, and without WAL for tables that are made and filled in one transaction, as a
-# server is set for a large load. Every side of a comparison has this same server.
+# The usual settings for a large load: durable, and without WAL for tables that are made and filled
+# in one transaction. Every side of a comparison uses this server.
 SETTINGS = {
     "fsync": "on",
     "synchronous_commit": "on",
@@ -113,7 +113,7 @@ def arguments(description: str) -> argparse.ArgumentParser:
 @contextmanager
 def ground(options: argparse.Namespace) -> Iterator[tuple[Server, Path]]:
     """Yield a running server and a folder for files that it can read."""
-    # A signal that ends a benchmark must end its server, too.
+    # A signal that ends the benchmark must also end its server.
     for ending in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, lambda number, _: sys.exit(128 + number))
     if options.folder is not None:
@@ -187,8 +187,9 @@ class Measure:
     client_cpu_s: float
     server_cpu_s: float
     client_resident_kib_max: int
-    # The processor time of everything else on the machine meanwhile, including background processes
-    # of the server and the kernel, and the time that the host took from a virtual machine.
+    # The processor time of everything else on the machine during the measurement, including
+    # background processes of the server and the kernel, and the time that the host took from a
+    # virtual machine.
     others_cpu_s: float = 0.0
     stolen_cpu_s: float = 0.0
 
@@ -239,7 +240,7 @@ def _children(server: Server) -> set[int]:
 
 
 def end_sessions(server: Server) -> None:
-    """End all sessions: a session may compute on for long after its client is gone."""
+    """End all sessions, because a session may keep computing long after its client is gone."""
     with server.connect() as connection:
         connection.execute("""
             SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -344,7 +345,7 @@ def one_line(command: Sequence[str]) -> str:
 
 
 def machine(server: Server | None) -> dict[str, Any]:
-    """Return the facts, besides the code, on which a result depends."""
+    """Return the machine, server, settings and commit on which a result depends."""
     cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     memory = re.search(r"MemTotal:\s*(\d+)", Path("/proc/meminfo").read_text())
     database = {}
@@ -364,7 +365,8 @@ def machine(server: Server | None) -> dict[str, Any]:
         **database,
         "commit": one_line(["git", "rev-parse", "--short=12", "HEAD"]),
         "commit_changed": changed,
-        # The last commit that changed the built code: all pieces of a result must have the same.
+        # The last commit that changed the built code; it must be the same for all pieces of a
+        # result.
         "engine": one_line(["git", "log", "-1", "--format=%h", "--abbrev=12", "--", *BUILT]),
         "load_average_at_start": os.getloadavg()[0],
     }

@@ -1,4 +1,4 @@
-"""Runs programs that are measured together, each in its own process group, which ends with them."""
+"""Runs programs that are measured together, each in its own process group, and ends the groups."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def running(
 ) -> Iterator[Programs]:
     """Start commands in a folder; their output goes into a file.
 
-    At the end, no process of their groups runs any more, even if a signal ended the wait.
+    When the context ends, no process of the groups runs any more, even if a signal ended the wait.
     """
     programs: Programs = []
     try:
@@ -63,15 +63,15 @@ def all_end(programs: Programs, limit_s: float | None) -> bool:
 
 
 def _wait_for(pid: int) -> None:
-    # After the limit, other code may have reaped its status first.
+    # After the limit, other code may already have reaped the exit status.
     with suppress(ChildProcessError):
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
 
 
 def finish(programs: Programs) -> list[int]:
-    """Kill what still runs of their groups, and return each group's exit status."""
+    """Kill the processes of the groups that still run, and return each group's exit status."""
     for program in programs:
-        # A process that was reaped no longer has a group of this number.
+        # If the process was reaped, there is no group of this number any more.
         if program.returncode is None:
             with suppress(ProcessLookupError):
                 os.killpg(program.pid, signal.SIGKILL)

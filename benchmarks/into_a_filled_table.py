@@ -1,4 +1,4 @@
-"""Compares loads into a filled plain table: by staging and one INSERT, or directly.
+"""Compares loads into a plain table that has rows: by staging and one INSERT, or directly.
 
 The table already has a quarter of lineitem, with and without a primary key; the rest is appended.
 With staging (the default), readers never see a part of the rows; `atomic = false` writes each row
@@ -35,7 +35,7 @@ def all_ways(files: Sequence[Path], stripped: Sequence[Path], streams: int) -> l
 
 
 def main() -> None:
-    """Run it."""
+    """Run the benchmark."""
     ways.run(
         (__doc__ or "").splitlines()[0],
         "into-a-filled-table",

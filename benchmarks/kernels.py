@@ -43,7 +43,7 @@ class Run:
     round: int
     group: str
     case: str
-    # The instructions, or the peer's setting.
+    # The instruction set, or the peer's setting.
     parameter: str
     bytes: int
     # Median of the samples, for all bytes.
@@ -64,7 +64,7 @@ class Round:
         self._runs = runs
 
     def rate(self, group: str, case: str, parameter: str | None = None) -> float | None:
-        """Return GB/s; the best setting, if none is named."""
+        """Return GB/s; without a named setting, that of the best one."""
         rates = [
             run.rate
             for run in self._runs
@@ -73,7 +73,7 @@ class Round:
         return max(rates, default=None)
 
     def time(self, group: str, case: str, parameter: str) -> float | None:
-        """Return nanoseconds for all rows; all cases have the same number of rows."""
+        """Return the nanoseconds for all rows; all cases have the same number of rows."""
         times = [
             run.cpu_ns
             for run in self._runs
@@ -187,12 +187,12 @@ def judged(runs: list[Run]) -> list[Facts]:
     found = []
     for row in rows():
         values = [value for one in rounds if (value := row.of(one)) is not None]
-        # A machine may lack the instructions.
+        # The machine may lack the instruction set.
         if not values:
             continue
         median = statistics.median(values)
-        # The fastest samples of two sides are from different moments, so ratios do not use them;
-        # only rates do.
+        # The fastest samples of two sides are from different moments, so only rates use them, not
+        # ratios.
         fastest = max(filter(None, map(row.of, undisturbed)), default=None) if row.unit else None
         found.append(
             {
@@ -280,7 +280,7 @@ def built(*arguments: str | Path) -> dict[str, Path]:
 
 
 def main() -> None:
-    """Run it."""
+    """Run the benchmark."""
     parser = argparse.ArgumentParser(
         description=(__doc__ or "").splitlines()[0],
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,

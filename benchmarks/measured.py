@@ -1,9 +1,8 @@
-"""Runs a command and writes what it took: `measured.py RESULT COMMAND ARGUMENT...`.
+"""Runs a command and writes its time and memory: `measured.py RESULT COMMAND ARGUMENT...`.
 
-It ends with the command's status. It is a separate small process, because Linux counts the memory
-of the process that starts a program in the program's peak; this process is smaller than all
-measured programs.
-"""
+It exits with the command's status. It is a separate small process, because Linux includes the
+memory of the process that starts a program in the program's peak. This process is smaller than all
+measured programs. """
 
 import os
 import sys

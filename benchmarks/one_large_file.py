@@ -1,11 +1,10 @@
 """Compares lineitem in one large file, in uneven files, and in even files, in turn in one run.
 
 The same rows are in four files, in one, and in three files of which the first has half of the
-bytes. A partitioned table is loaded from the four files, or from the one file, cut where its key
-changes (`bounds = { parts = 4 }`). A plain table is loaded by several streams, from four files or
-from one, or by one stream. The contents of each side are compared with a server-side COPY of the
-stripped files.
-"""
+bytes. A partitioned table is loaded from the four files, or from the one file, which is cut where
+the key changes (`bounds = { parts = 4 }`). A plain table is loaded by several streams, from four
+files or from one, or by one stream. The contents of each side are compared with a server-side COPY
+of the stripped files. """
 
 from __future__ import annotations
 
@@ -48,7 +47,7 @@ def join(name: str, files: Sequence[Path]) -> Path:
 
 
 def main() -> None:
-    """Run it."""
+    """Run the benchmark."""
     ways.run(
         (__doc__ or "").splitlines()[0],
         "one-large-file",

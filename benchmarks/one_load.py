@@ -1,4 +1,4 @@
-"""Runs one load of a job by a side, into an empty database, and checks its rows."""
+"""Runs one load of a job by a side, into an empty database, and checks the rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workload import Job
 
 @contextmanager
 def prepared(server: Server, job: Job, side: Peer) -> Iterator[Database]:
-    """Yield an empty database in which a side can begin, and remove it."""
+    """Yield an empty database, prepared for a side, and remove it afterwards."""
     database = ground.fresh(server)
     try:
         side.prepare(database, job)

@@ -24,7 +24,7 @@ class TlsServer(Server):
             [self.programs / "pg_config", "--configure"], capture_output=True, text=True, check=True
         )
         if "openssl" not in built.stdout:
-            # The wheel's; Debian's is built with it.
+            # The wheel's PostgreSQL lacks TLS; Debian's is built with it.
             raise SystemExit(
                 f"this PostgreSQL {self.version} is built without TLS; try --version 15"
             )

@@ -1,8 +1,8 @@
-"""Keeps only the pages of the newest results: `pages.py` removes the others, `--check` names them.
+"""Removes the pages of older results; with `--check`, only names them.
 
-Each result is a JSON file, `DAY-KIND-MACHINE.json`, and stays. Its page (`.md`) and its plots
-(`DAY-KIND-MACHINE-PLOT.svg`) stay while it is the newest of its kind on its machine.
-"""
+Each result is a JSON file, `DAY-KIND-MACHINE.json`, which is kept. Its page (`.md`) and its plots
+(`DAY-KIND-MACHINE-PLOT.svg`) are kept only while it is the newest result of its kind on its
+machine. """
 
 from __future__ import annotations
 

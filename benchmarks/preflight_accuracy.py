@@ -1,8 +1,7 @@
 """Compares preflight's prediction with the run: lineitem into the embedded server.
 
 In each round, and for each number of streams: a preflight, then its run, each with a new embedded
-server. The run finds the prediction itself; the figures of its report are compared.
-"""
+server. The run finds the prediction by itself; the figures of its report are compared. """
 
 from __future__ import annotations
 
@@ -112,7 +111,7 @@ def page(facts: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Run it."""
+    """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--files", type=Path, help="lineitem's parts, where they are made already")

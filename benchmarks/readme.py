@@ -1,4 +1,4 @@
-"""Puts the newest results of the suite into the README; `--check` says whether they are there.
+"""Puts the newest results of the suite into the README; with `--check`, only looks for them.
 
 Only complete results of the usual set-up are used: all rounds of each workload and each side in the
 README, with two streams at scale 1, on the newest server over a socket with `wal_level = minimal`.
@@ -42,7 +42,7 @@ def is_usual(facts: findings.Facts) -> bool:
     """Return whether a result has the suite's default set-up."""
     return (
         facts["benchmark"] == results.BENCHMARK
-        # The short name stands for the usual scale and server.
+        # The short name means the usual scale and server.
         and results.name_of(facts) == results.BENCHMARK
         and facts["parts"] == suite.PARTS
         and facts["machine"]["postgresql"].startswith(f"PostgreSQL {servers.VERSIONS[0]}.")
@@ -51,7 +51,7 @@ def is_usual(facts: findings.Facts) -> bool:
 
 
 def is_accounted_for(facts: findings.Facts, workload: str, side: str) -> bool:
-    """Return whether a side's rounds of a workload are complete, or their lack is explained."""
+    """Return whether a side has all rounds of a workload, or the result explains why it has not."""
     case = (workload, suite.STREAMS)
     runs = findings.runs_of(facts, case, side)
     if len(runs) >= ground.ROUNDS or findings.stopped(facts, case, side):
@@ -93,7 +93,7 @@ def section(folder: Path) -> str:
     if path is None:
         return "\n"
     table = results.table(json.loads(path.read_text()))
-    # A newer partial result has the same name, and then has the page (`pages.py`).
+    # A newer partial result has the same name; then the page is the newer result's (`pages.py`).
     page = path.with_suffix(".md")
     link = page if page.exists() else path
     return f"\n{table}\n\nAll of it: [{path.stem}](benchmarks/results/{link.name}).\n"

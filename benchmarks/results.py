@@ -31,7 +31,7 @@ class DifferentError(Exception):
 
 
 def join(old: Facts, new: Facts) -> Facts:
-    """Return a result with the rounds of two; the new rounds are numbered after the old ones."""
+    """Return a result with the rounds of two results; the new rounds are numbered after the old."""
     pairs = [(key, old[key], new[key]) for key in COMMON]
     pairs += [(key, old["machine"].get(key), new["machine"].get(key)) for key in COMMON_OF_MACHINE]
     for name, told in new["workloads"].items():
@@ -79,7 +79,7 @@ def name_of(facts: Facts) -> str:
 
 
 def place(folder: Path, facts: Facts) -> Path:
-    """Return the JSON file that a result of today has in a folder."""
+    """Return the path in a folder of the JSON file for a result of today."""
     return folder / f"{ground.results_name(name_of(facts), facts['machine'])}.json"
 
 

@@ -44,14 +44,14 @@ def found(database: Database, job: Job, relation: Callable[[Job, Table], str]) -
 
 
 def cannot(job: Job, database_version: int) -> str | None:
-    """Return why the expected rows of a job cannot be known, if so."""
+    """Return why the expected rows of a job cannot be known, or None if they can."""
     if job.bad_rows and database_version < ON_ERROR_SINCE:
         return f"COPY of PostgreSQL {database_version} cannot leave bad rows out"
     return None
 
 
 def expected(server: Server, job: Job, scale: float, parts: int, data: Path) -> dict[str, Rows]:
-    """Return the expected content of all tables of a job; it is kept beside the data."""
+    """Return the expected content of all tables of a job; it is cached beside the data."""
     kept = data / f"expected-{job.workload}-{scale:g}-{parts}-parts.json"
     if kept.exists():
         return {name: Rows(**one) for name, one in json.loads(kept.read_text()).items()}

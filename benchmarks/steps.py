@@ -63,11 +63,11 @@ take = {{ brand = "p_brand" }}
 class Inputs:
     """The files of a comparison."""
 
-    # dbgen's, with a delimiter at the end of each line.
+    # dbgen's files, with a delimiter at the end of each line.
     files: Sequence[Path]
-    # The same without it, for COPY's text form.
+    # The same files without that delimiter, for COPY's text form.
     stripped: Sequence[Path]
-    # Keys and brands of parts, a line for each.
+    # The keys and brands of `part`, one line each.
     reference: Path
 
 
@@ -87,7 +87,7 @@ class Side:
         self.python = python
 
     def missing(self) -> str | None:
-        """Return why it cannot run here, or None if it can."""
+        """Return why this side cannot run here, or None if it can."""
         return None
 
     def commands(self, database: Database) -> list[Sequence[str | Path]]:
@@ -127,7 +127,7 @@ class Inrush(Side):
         return [[*ground.INRUSH, "run", path]]
 
     def seconds_in_steps(self) -> float:
-        """Return the seconds of all streams in the steps, by the report of the last run."""
+        """Return the seconds that all streams spent in steps, by the report of the last run."""
         reports = (self.folder / "runs").glob("*/report.json")
         newest = max(reports, key=lambda path: path.stat().st_mtime_ns)
         streams = json.loads(newest.read_text())["streams"]
@@ -157,7 +157,7 @@ class Lookup(Inrush):
 
 
 class All(Lookup):
-    """Inrush with all of it."""
+    """Inrush with expressions, a check and a lookup."""
 
     name = work = "all"
     about = "Inrush with the derived columns, the check and the lookup"
@@ -225,7 +225,7 @@ class Psql(ManyTables):
 
 
 class DuckDb(ManyTables):
-    """DuckDB reads, computes and writes by its extension for PostgreSQL."""
+    """DuckDB reads, computes, and writes through its extension for PostgreSQL."""
 
     name = "DuckDB"
     about = (
@@ -338,7 +338,7 @@ def page(
 
 
 def main() -> None:
-    """Run it."""
+    """Run the benchmark."""
     parser = ground.arguments((__doc__ or "").splitlines()[0])
     parser.add_argument("--scale", default="1", help="TPC-H's scale factor")
     parser.add_argument("--streams", type=int, default=2)

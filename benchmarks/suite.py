@@ -1,8 +1,8 @@
 r"""The benchmark suite: each workload by Inrush and its peers, in turn, on one durable server.
 
-In each round of a workload every side loads it once into a new empty database, one side after the
-other. In the first round of each run of this script, the rows of each side are compared with those
-of a `\copy` of the same files. Before each measurement the server writes a checkpoint, and a fixed
+In each round of a workload, the sides load it one after the other, each into a new empty database.
+In the first round of each run of this script, the rows of each side are compared with those of a
+`\copy` of the same files. Before each measurement the server writes a checkpoint, and a fixed
 command is timed to record how calm the machine was. The results also say which workloads a peer
 cannot do, which peers are absent, and which sides were stopped because they took too long.
 
@@ -43,10 +43,10 @@ BENCH_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
 STREAMS = 2
 PARTS = 4
 # The slowest side that ever finished is pgloader with bad rows: 1.5 MB per second on a calm
-# machine, half of that on a busy one.
+# machine, half of that on a busy machine.
 STOP_S = 120
 STOP_S_A_MEGABYTE = 2
-# The word that stands for the result file of today.
+# The word that means today's result file.
 TODAY = Path("today")
 PLOTS = Path(__file__).resolve().parent / "plots.py"
 
@@ -208,7 +208,7 @@ class Suite:
         number: int,
         expected: dict[str, same_rows.Rows],
     ) -> bool:
-        """Measure a side, and return whether it has further rounds."""
+        """Measure a side, and return whether it takes part in further rounds."""
         try:
             wall_s = self._measure(job, side, streams, number, expected)
         except ground.StoppedError as error:
@@ -219,7 +219,7 @@ class Suite:
             if side.name == findings.OURS:
                 raise
             print(error, file=sys.stderr)
-            # The end of the output usually has the error.
+            # The error is usually at the end of the output.
             last = str(error).strip().splitlines()[-1]
             self.skip(job.workload, side.name, f"failed: {last}")
             return False
@@ -280,7 +280,7 @@ class Suite:
 
 
 def main() -> None:
-    """Run it."""
+    """Run the benchmark."""
     options = arguments()
     with ground.ground(options) as (server, folder):
         machine = ground.machine(server)
@@ -293,13 +293,13 @@ def main() -> None:
             sys.exit(f"{path} is there: add to it with --join, or move it away")
         if options.join is not None and path.exists():
             before = json.loads(path.read_text())
-            # Checked before an hour is spent.
+            # Checked now, before an hour is spent on measurements.
             results.join(before, suite.facts(machine))
         for name in options.workloads:
             try:
                 suite.run(workloads.ALL[name])
             finally:
-                # The measurements so far are kept if anything ends the rest.
+                # If anything ends the run early, the measurements so far are kept.
                 facts = suite.facts(machine)
                 facts = results.join(before, facts) if before is not None else facts
                 if facts["runs"] or facts["stopped"]:

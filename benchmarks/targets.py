@@ -1,7 +1,6 @@
 """The targets of the suite's figures for lineitem.
 
-They are for a loader and its server together on two cores, with a stream for each core.
-"""
+They apply when loader and server share two cores, with a stream for each core. """
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ class Target:
 
 
 def targets(facts: Facts, case: tuple[str, int]) -> Iterator[Target]:
-    """Yield the findings about the targets from the rounds of a case."""
+    """Yield each target with its figures from the rounds of a case."""
     workload, streams = case
     ours = runs_of(facts, case, OURS)
     if workload != WORKLOAD or not ours or stopped(facts, case, OURS):

@@ -1,10 +1,9 @@
-"""Clients of SQL Server load lineitem into a sink: rows per second of a client's core.
+"""Compares clients of SQL Server that load lineitem: rows per second of a client's core.
 
-Inrush and foreign clients load the same file, in turn, by one session each, with packets of 32,767
-bytes (plain) or what TLS allows. The sink is no SQL Server, and its time does not count: the figure
-is the rows of the file divided by the processor time of the client's whole process. FreeTDS,
-mssql-python and go-mssqldb are installed as `make capture-tds` does, in `--clients`.
-"""
+Inrush and foreign clients load the same file, in turn, by one session each. Packets have 32,767
+bytes, or what TLS allows. The server is a sink and no SQL Server, so its time does not count: the
+figure is the rows of the file divided by the processor time of the client's whole process. FreeTDS,
+mssql-python and go-mssqldb are installed as `make capture-tds` does, in `--clients`. """
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ from sqlserver.capture import install as install_client
 from sqlserver.double.server import ENCRYPTION_REQUIRED, NO_ENCRYPTION
 from tds_sink import Sink
 
-# Encryption: none, or all.
+# Encryption: of nothing, or of the whole connection.
 WAYS = ("plain", "TLS")
 HERE = Path(__file__).parent / "clients" / "tds"
 Command = list[str | Path]
@@ -62,7 +61,7 @@ def inrush(port: int, tls: bool, file: Path) -> Command:
 
 
 def freebcp(folder: Path) -> Callable[[int, bool, Path], Command]:
-    """Return the command of FreeTDS. It commits once."""
+    """Return the command of FreeTDS, which commits once."""
 
     def command(port: int, tls: bool, file: Path) -> Command:
         settings = folder / f"freetds-{port}.conf"
@@ -129,7 +128,7 @@ def run_one(side: Side, tls: bool, pair: tuple[Path, Path], file: Path, rows: in
 
 
 def main() -> None:
-    """Run it."""
+    """Run the benchmark."""
     parser = ground.arguments((__doc__ or "").splitlines()[0])
     parser.add_argument("--scale", default="1", help="TPC-H's scale factor")
     parser.add_argument("--clients", type=Path, default=ROOT / ".capture-tds")

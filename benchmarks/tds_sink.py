@@ -1,9 +1,8 @@
 """A server of TDS that reads bulk loads of lineitem and throws them away, for `tds_clients.py`.
 
-It answers what a client asks before a load: Inrush by the double of the tests, foreign clients as
-the recording server does. It is no SQL Server, and slower than one: its own time is not measured,
-only the processor time of its clients.
-"""
+It answers the queries that a client sends before a load: those of Inrush by the double of the
+tests, those of foreign clients like the recording server. It is slower than a SQL Server, so only
+the processor time of its clients is measured, not its own. """
 
 from __future__ import annotations
 
@@ -34,7 +33,8 @@ _PIECE_BYTES = 4 << 20
 # int and bigint that are NOT NULL; integers and decimals with a length.
 _FIXED_BYTES = {0x38: 4, 0x7F: 8}
 _INTEGER, _DECIMAL = 0x26, 0x6A
-# The first bytes of a row are fewer than this, so a match that ends here was not found before.
+# The pattern of a row matches fewer bytes. This many bytes of a piece are kept, because a row may
+# begin in them.
 _BEGINNING_BYTES_MAX = 72
 
 
@@ -66,7 +66,7 @@ def row_beginning(described: bytes) -> bytes:
             pattern += re.escape(described[at : at + 1]) + b".{%d}" % described[at]
             at += 1
         elif token == _DECIMAL:
-            # The bytes of 15 digits, as most clients have them, and as FreeTDS does.
+            # The number of bytes for 15 digits: that of most clients, and that of FreeTDS.
             pattern += rb"(?:\x09.{9}|\x08.{8})"
             at += 3
         else:
@@ -75,7 +75,7 @@ def row_beginning(described: bytes) -> bytes:
 
 
 class RowCounter:
-    """Counts the rows of a stream that comes in pieces, by their token and their first values.
+    """Counts the rows of a stream that comes in pieces, by each row's token and first values.
 
     No other bytes of lineitem look like these, since its texts are ASCII. If they did, Inrush would
     refuse the count.
@@ -88,7 +88,7 @@ class RowCounter:
         self._bytes = len(first)
 
     def add(self, piece: bytes) -> None:
-        """Take a piece."""
+        """Count the rows of a piece."""
         self._pieces.append(piece)
         self._bytes += len(piece)
         if self._bytes >= _PIECE_BYTES:
@@ -100,7 +100,7 @@ class RowCounter:
         for found in self._beginning.finditer(data):
             self.count += 1
             end = found.end()
-        # A row may begin in the last bytes.
+        # A row may begin in the last bytes of a piece.
         rest = data[max(end, len(data) - _BEGINNING_BYTES_MAX) :]
         self._pieces, self._bytes = [rest], len(rest)
 
@@ -143,7 +143,7 @@ class _Discarding(Client):
         bulk, session.bulk = session.bulk, None
         assert bulk is not None
         with session.database.locks.changed:
-            # Rows without bytes: they can be counted, and not read.
+            # Rows without bytes: they can be counted, but not read.
             session._of_statement = bulk.transaction
             session.add_chunk(bulk._table, Chunk(b"", count, bulk.transaction))
             session._of_statement = None

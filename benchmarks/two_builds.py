@@ -5,8 +5,7 @@ r"""Compares the build of this checkout with another one, by workload.
 Both builds load the same files into the same server by the same package, in turn; the side that
 goes first alternates from round to round. In the first round the rows of both are compared with
 those that a `\copy` made of the files. Ratios are of this build to the other one, round by round,
-so a machine that gets slower meanwhile slows both sides of a ratio.
-"""
+so if the machine gets slower, both sides of a ratio do. """
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ from peers.inrush import Inrush
 from peers.peer import Command, Surroundings
 from workload import Job
 
-# The sides, by workload; each side has one measure for each round.
+# The measures by workload and side; each side has one for each round.
 Found = dict[str, dict[str, list[Measure]]]
 
 THIS, OTHER = "this build", "other build"
@@ -53,7 +52,7 @@ class Build(Inrush):
         return done.stdout.strip() if done.returncode == 0 else None
 
     def commands(self, database: Database, job: Job, streams: int) -> list[Command]:
-        """Return the command that the suite gives, by this build."""
+        """Return the suite's command, with this build's program."""
         ((*_, word, package),) = super().commands(database, job, streams)
         return [[*self._command, word, package]]
 
@@ -118,7 +117,7 @@ def measure(
 
 
 def main() -> None:
-    """Run it."""
+    """Run the benchmark."""
     parser = ground.arguments((__doc__ or "").splitlines()[0])
     parser.add_argument("--other", type=ground.whole_path, required=True, help="its command")
     parser.add_argument("--other-is", default="not said", help="its commit, for the result")

@@ -1,9 +1,8 @@
 """Compares lineitem at two scales, by Inrush and by the server alone.
 
-A server itself may take more than ten times as long for ten times the rows (its log, its disk). So
-the ratio of Inrush's time to that of the server alone is compared between the two scales. All four
-are measured in turn, round by round. Memory must not grow with the files.
-"""
+For ten times the rows, the server alone may take more than ten times as long (its log, its disk).
+So the ratio of Inrush's time to that of the server alone is compared between the two scales. All
+four are measured in turn, round by round. Memory must not grow with the files. """
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
 """Measures the cost of verifying sums or rows, and of routing rows to existing partitions.
 
-The first way is the main job: four files, each a partition. Then the same with `verify = "sums"`
-and `"rows"`. Then into 84 partitions by month of l_shipdate, with which the files do not line up:
-by staging (`routing = true`) and written directly (`atomic = false`, the server routes). The
-contents are compared with a server-side COPY of the files.
-"""
+The first way is the main job: four files, each a partition. The next two are the same with `verify
+= "sums"` and `"rows"`. The last two load into 84 partitions by month of l_shipdate, whose rows are
+spread over all files: by staging (`routing = true`), and directly (`atomic = false`, where the
+server routes). The contents are compared with a server-side COPY of the files. """
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ def all_ways(files: Sequence[Path], stripped: Sequence[Path], streams: int) -> l
 
 
 def main() -> None:
-    """Run it."""
+    """Run the benchmark."""
     ways.run(
         (__doc__ or "").splitlines()[0],
         "verified-and-routed",

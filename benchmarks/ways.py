@@ -25,13 +25,13 @@ class Way:
     streams: int
     # Settings of the flow, a line each.
     settings: Sequence[str] = ()
-    # Statements that create the target before the load, unmeasured; without them there is no
-    # target.
+    # Statements that create the target before the load; they are not measured. Without them the
+    # load creates the target.
     before: Sequence[str] = ()
 
 
 def arguments(description: str) -> argparse.ArgumentParser:
-    """Return the parser of the arguments that such benchmarks take."""
+    """Return the parser of the arguments that benchmarks of ways take."""
     parser = ground.arguments(description)
     parser.add_argument("--scale", default="1", help="TPC-H's scale factor")
     parser.add_argument("--parts", type=int, default=4)
@@ -47,9 +47,8 @@ def run(
 ) -> None:
     """Measure ways to load lineitem and write the results.
 
-    `ways_of` gets dbgen's files, the same files without the trailing delimiter, and the number of
-    streams, and returns the ways. All ways load the same rows.
-    """
+    `ways_of` takes dbgen's files, the same files without the trailing delimiter, and the number of
+    streams. It returns the ways. All ways load the same rows. """
     options = arguments(description).parse_args()
     with ground.ground(options) as (server, folder):
         about = ground.machine(server)

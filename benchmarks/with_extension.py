@@ -3,14 +3,13 @@ r"""Compares loads by the server extension with COPY, two psql sessions, and the
     make build && .venv/bin/python benchmarks/with_extension.py --rounds 5
 
 All sides load the same files into the same durable server, in turn; the side that goes first
-changes from round to round. Ratios are to Inrush with the extension, round by round: above 1 a
-side takes longer. `idle` is the time in which a core had nothing to do, of all cores together, from
-the start of a side's programs to their end. In the first round the rows of each side are compared
-with those that a `\copy` made of the files.
+changes from round to round. Ratios are to Inrush with the extension, round by round: above 1 means
+that the side takes longer. `idle` is the idle time of all cores together, from the start of a
+side's programs to their end. In the first round the rows of each side are compared with those that
+a `\copy` made of the files.
 
-The demo is measured by its report, from the start of the run to its end: into a database with the
-extension, and into one without it.
-"""
+The demo is measured too, into a database with the extension and into one without it. Its times are
+those of its report, from the start of the run to its end. """
 
 from __future__ import annotations
 
@@ -41,12 +40,12 @@ WORKLOADS = "lineitem,narrow,wide,quoted,plain-straight"
 BY_EXTENSION, BY_COPY = "Inrush by the extension", "Inrush by COPY"
 PHASES = ("plan_s", "load_s", "switch_s", "analyze_s", "total_s")
 
-# By side: one measurement for each round, with the seconds of phases if the side is Inrush.
+# The measurements by side: one for each round, with the seconds of phases if the side is Inrush.
 Found = dict[str, list[tuple[Measure, dict[str, float]]]]
 
 
 class InrushBy(Inrush):
-    """Inrush, with a way to store rows."""
+    """Inrush, with a given way to store rows."""
 
     def __init__(self, surroundings: Surroundings, name: str, server_copy: str) -> None:
         super().__init__(surroundings)
@@ -54,7 +53,7 @@ class InrushBy(Inrush):
         self._server_copy = server_copy
 
     def commands(self, database: Database, job: Job, streams: int) -> list[Command]:
-        """Return the command that the suite gives, with its way."""
+        """Return the suite's command, with this way to store rows."""
         (command,) = super().commands(database, job, streams)
         return [[*command, "--server-copy", self._server_copy]]
 
@@ -169,7 +168,7 @@ def page(facts: dict[str, Any], found: dict[str, Found], demos: Any) -> str:
 
 
 def main() -> None:
-    """Run it."""
+    """Run the benchmark."""
     parser = ground.arguments((__doc__ or "").splitlines()[0])
     parser.add_argument("--workloads", default=WORKLOADS, help="by comma")
     parser.add_argument("--scale", type=float, default=1.0)

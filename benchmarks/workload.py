@@ -77,14 +77,15 @@ class Job:
     form: Form = TEXT
     # Parquet instead of text, for all sides.
     parquet: bool = False
-    # Statements that make the targets, unmeasured. Without them each side makes its own, if
-    # possible in the transactions that fill them.
+    # Statements that make the targets; they are not measured. Without them each side makes its own
+    # targets, if possible in the transactions that fill them.
     before: tuple[str, ...] = ()
-    # Like `before`, for all sides except Inrush, whose measured load makes such a target.
+    # Like `before`, but for all sides except Inrush: the measured load of Inrush makes this target
+    # itself.
     before_others: tuple[str, ...] = ()
     # Settings of Inrush's flows, a line each.
     settings: tuple[str, ...] = ()
-    # True if Inrush's rows wait in staging tables for the switch.
+    # True if Inrush keeps rows in staging tables until the switch.
     staging: bool = True
     # True if all rows must become visible at once.
     at_once: bool = False
@@ -106,8 +107,7 @@ class Job:
     def shares(self, streams: int) -> list[list[tuple[Table, int]]]:
         """Return the files, by table and index, that each stream of a peer loads, in order.
 
-        The largest first, each to the stream that has the fewest bytes so far.
-        """
+        The largest file comes first; each goes to the stream that has the fewest bytes so far. """
         files = [
             (file.stat().st_size, table, index)
             for table in self.tables
@@ -128,7 +128,7 @@ class Workload:
 
     name: str
     title: str
-    # Makes the files at a scale, in parts, below a folder, unless they exist.
+    # Makes the files below a folder, at a scale and in parts, unless they exist.
     make: Callable[[float, int, Path], Job]
 
 

@@ -27,7 +27,8 @@ _FILES = pytest.StashKey[Path]()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Put the files of tests beside the servers; a failed test's stay until the next session."""
+    """Put the files of tests beside the servers; those of a failed test stay until the next
+    session."""
     is_worker = hasattr(config, "workerinput")
     if not is_worker and config.option.basetemp is None and not config.option.collectonly:
         lock = ExitStack()
@@ -46,7 +47,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """Do not name tests by bytes: files contain times, but all processes must agree on names."""
+    """Do not name tests by bytes, which contain times: all processes must agree on the names."""
     return "bytes" if isinstance(val, bytes) else None
 
 
@@ -69,9 +70,8 @@ def session_folder() -> Iterator[Path]:
 def servers_folder(session_folder: Path) -> Iterator[Path]:
     """Return a folder that the servers' user can enter, its path short enough for a socket.
 
-    It is removed after its file of tests: the servers of all files together would take gigabytes of
-    memory.
-    """
+    The folder is removed after its file of tests, because the servers of all files together would
+    take gigabytes of memory. """
     folder = session_folder / f"{next(_file_numbers)}"
     folder.mkdir(mode=0o755)
     yield folder
@@ -124,7 +124,8 @@ def _starting(folder: Path, find_programs: FindPrograms) -> Iterator[StartServer
 
 @pytest.fixture(scope="module")
 def start_server(servers_folder: Path, find_programs: FindPrograms) -> Iterator[StartServer]:
-    """Return a function that makes and starts a server, which ends with the tests of its file."""
+    """Return a function that makes and starts a server, which is stopped after the tests of its
+    file."""
     with _starting(servers_folder, find_programs) as start:
         yield start
 

@@ -1,4 +1,4 @@
-"""Loads files by a dlt pipeline that imports them as they are."""
+"""Loads files by a dlt pipeline that imports the files unchanged."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def resource(told: Task, table: str, loads: list[Load]) -> Any:
         name=table,
         columns=columns,
         write_disposition="append",
-        # Otherwise it would rewrite Parquet files as CSV.
+        # Otherwise dlt would rewrite Parquet files as CSV.
         file_format="parquet" if told.parquet else "csv",
     )
 
@@ -58,8 +58,7 @@ def resource(told: Task, table: str, loads: list[Load]) -> Any:
 def address(url: str) -> str:
     """Return a URL with a password and a host, which dlt requires although the server does not.
 
-    If the URL's query names a host, such as a socket's folder, libpq uses that one.
-    """
+    If the URL's query names a host, such as a socket's folder, libpq uses that host. """
     (before, after) = url.split("@", 1)
     return f"{before}:none@{'localhost' if after.startswith('/') else ''}{after}"
 

@@ -1,4 +1,4 @@
-"""The task of a client of the suite: `CLIENT.py TASK.json`."""
+"""The task that the suite gives to a client: `CLIENT.py TASK.json`."""
 
 from __future__ import annotations
 

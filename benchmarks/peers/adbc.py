@@ -23,7 +23,7 @@ class Adbc(Peer):
         return python.version_of(self.surroundings.python, "adbc_driver_postgresql")
 
     def cannot(self, job: Job, database_version: int) -> str | None:  # noqa: ARG002
-        """Return why it cannot do a job."""
+        """Return why this peer cannot do a job, or None if it can."""
         if job.bad_rows:
             return "pyarrow's CSV reader stops at a value that does not convert"
         if job.analyze:

@@ -1,4 +1,4 @@
-"""Other tools, by configuration: a JSON file says how each is run.
+"""Other tools: a JSON file says how to run each of them.
 
     {"mytool": {"command": ["mytool", "--to", "{url}", "--table", "{table}", "{file}"],
                 "about": "its settings, and why they are its best",
@@ -42,7 +42,7 @@ class Configured(Peer):
         return done.stdout.strip() or "unknown"
 
     def cannot(self, job: Job, database_version: int) -> str | None:  # noqa: ARG002
-        """Return why it cannot do a job."""
+        """Return why this peer cannot do a job, or None if it can."""
         if self._workloads is not None and job.workload not in self._workloads:
             return "not among the workloads that its configuration names"
         return None

@@ -22,9 +22,10 @@ class Surroundings:
 
     # The Python with the packages of benchmarks/requirements.txt.
     python: Path
-    # The path of psql, of the server's own version.
+    # The path of the psql of the server's version.
     programs: Path
-    # A folder of this run for packages, control files and files that the server can read and write.
+    # A folder of this run, for packages, control files, and files that the server can read and
+    # write.
     folder: Path
 
 
@@ -45,11 +46,11 @@ class Peer(ABC):
         """Return its version, or None if it is not installed."""
 
     def cannot(self, job: Job, database_version: int) -> str | None:  # noqa: ARG002
-        """Return why it cannot do a job, or None if it can."""
+        """Return why this peer cannot do a job, or None if it can."""
         return None
 
     def prepare(self, database: Database, job: Job) -> None:
-        """Run the unmeasured steps: by default, the statements that make the targets."""
+        """Do what is not measured: by default, run the statements that make the targets."""
         for statement in (*job.before, *job.before_others):
             database.execute(statement)
 
@@ -58,11 +59,11 @@ class Peer(ABC):
         """Return the commands that load a job, all of which are run at the same time."""
 
     def noted(self) -> dict[str, Any]:
-        """Return the notes of the side about the last measurement."""
+        """Return the side's own notes about the last measurement."""
         return {}
 
     def relation(self, job: Job, table: Table) -> str:
-        """Return where the rows of a table are after the load, as text for FROM."""
+        """Return the relation that has a table's rows after the load, as a FROM clause names it."""
         if not job.makes_tables:
             return table.name
         union = " UNION ALL ".join(f"TABLE {name}" for name, _ in table.parts())
@@ -70,12 +71,12 @@ class Peer(ABC):
 
 
 def target_of(job: Job, table: Table, index: int) -> str:
-    """Return the table for a file, if a peer makes a table for each file."""
+    """Return the name of a file's table, for peers that make a table for each file."""
     return table.parts()[index][0] if job.makes_tables else table.name
 
 
 def make_parts(database: Database, job: Job) -> None:
-    """Make a table for each file, for peers that cannot make it in the load."""
+    """Make a table for each file, for peers that cannot make the tables during the load."""
     for table in job.tables if job.makes_tables else ():
         for name, _ in table.parts():
             database.execute(f"CREATE TABLE {name} ({table.definitions})")

@@ -21,8 +21,8 @@ SETTINGS = (
     "prefetch rows = 100000",
 )
 ROWS_IN_A_BATCH = 100_000
-# After each bad row it sends the rest of the batch again: with many bad rows, a small batch is many
-# times faster.
+# After each bad row pgloader sends the rest of the batch again. So with many bad rows, a small
+# batch is many times faster.
 ROWS_IN_A_BATCH_WITH_BAD_ONES = 1_000
 
 
@@ -56,7 +56,7 @@ class Pgloader(Peer):
         return done.stdout.split('"')[1] if '"' in done.stdout else "unknown"
 
     def cannot(self, job: Job, database_version: int) -> str | None:  # noqa: ARG002
-        """Return why it cannot do a job."""
+        """Return why this peer cannot do a job, or None if it can."""
         if job.parquet:
             return "it reads no Parquet"
         if job.at_once:
@@ -87,7 +87,8 @@ class Pgloader(Peer):
             command += ["--root-dir", root, path]
             certificate = database.server.data / "server.crt"
             if certificate.exists():
-                # With any of its options it verifies certificates, and this one has no authority.
+                # With any TLS option pgloader verifies certificates, and the server's is
+                # self-signed.
                 command = ["/usr/bin/env", f"SSL_CERT_FILE={certificate}", *command]
             commands.append(command)
         return commands

@@ -13,7 +13,7 @@ ON_ERROR_SINCE = 17
 
 
 def options(form: Form, bad_rows: int, *extra: str) -> str:
-    """Return the options of a COPY of files of a form."""
+    """Return the options of COPY for files of this form."""
     words = [*extra, f"DELIMITER '{form.delimiter}'"]
     if form.quote:
         words += ["FORMAT csv", f"QUOTE '{form.quote}'"]
@@ -46,7 +46,7 @@ class Psql(Peer):
         return done.stdout.split()[2]
 
     def cannot(self, job: Job, database_version: int) -> str | None:
-        """Return why it cannot do a job."""
+        """Return why this peer cannot do a job, or None if it can."""
         if job.parquet:
             return "COPY reads no Parquet"
         if job.bad_rows and database_version < ON_ERROR_SINCE:

@@ -1,9 +1,9 @@
 """The server alone: sessions in which it reads binary files that it wrote before.
 
-No client reads, converts or sends anything. This is the best that is possible with a client without
-cost. If Inrush attaches partitions, these sessions also count and attach; like Inrush, they make
-the CHECK with the empty table, which is faster than adding it to the full one.
-"""
+No client reads, converts or sends anything. This is the lower limit: the time with a client that
+costs nothing. If Inrush attaches partitions, these sessions also count rows and attach partitions.
+Like Inrush, they create the CHECK with the empty table, which is faster than adding it to a full
+table. """
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workload import Job, Table
 
 
 class ServerAlone(Peer):
-    """COPY from files of the server's own, in binary form."""
+    """COPY from binary files that the server itself wrote."""
 
     name = findings.LIMIT
     about = (
@@ -34,11 +34,11 @@ class ServerAlone(Peer):
         self._prepared: dict[Path, tuple[Path, int, int]] = {}
 
     def version(self) -> str | None:
-        """Return the version of psql, which only gives the commands."""
+        """Return the version of psql, which only sends the commands."""
         return self._psql.version()
 
     def cannot(self, job: Job, database_version: int) -> str | None:
-        """Return why it cannot do a job: what psql cannot prepare."""
+        """Return why this side cannot do a job: the reason why psql cannot prepare it."""
         if job.parquet:
             return "its files are those of lineitem"
         return self._psql.cannot(job, database_version)
@@ -61,7 +61,7 @@ class ServerAlone(Peer):
         if not folder.exists():
             folder.mkdir(mode=0o755)
             own_by_server(folder)
-        # The file's name is not enough: files with different data have the same names.
+        # The file's name alone does not identify it: files with different data have the same names.
         path = folder / f"{file.parent.name}-{file.stem}.binary"
         database = ground.fresh(server)
         database.execute(f"CREATE TABLE part ({table.definitions})")

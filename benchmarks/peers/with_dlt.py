@@ -24,7 +24,7 @@ class Dlt(Peer):
         return python.version_of(self.surroundings.python, "dlt")
 
     def cannot(self, job: Job, database_version: int) -> str | None:  # noqa: ARG002
-        """Return why it cannot do a job."""
+        """Return why this peer cannot do a job, or None if it can."""
         if job.bad_rows:
             return "it stops at a value that the server refuses"
         if job.at_once:

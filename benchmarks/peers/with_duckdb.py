@@ -27,7 +27,7 @@ class DuckDb(Peer):
         return python.version_of(python_of, "duckdb")
 
     def cannot(self, job: Job, database_version: int) -> str | None:  # noqa: ARG002
-        """Return why it cannot do a job."""
+        """Return why this peer cannot do a job, or None if it can."""
         return "it loads only" if job.analyze else None
 
     def commands(self, database: Database, job: Job, streams: int) -> list[Command]:

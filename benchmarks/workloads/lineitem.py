@@ -10,7 +10,7 @@ from workloads import tpch
 
 
 def make(scale: float, parts: int, folder: Path) -> Job:
-    """Make lineitem, each file of which becomes a partition."""
+    """Make lineitem; each of its files becomes a partition."""
     return Job("lineitem", (tpch.lineitem(scale, parts, folder),), tpch.TBL)
 
 

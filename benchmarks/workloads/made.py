@@ -1,8 +1,7 @@
-"""Files made once from a seed: the same bytes on every machine and with every Python.
+"""Makes files once, from a seed: the same bytes on every machine and with every Python.
 
-Only `random.random()` is used, because Python guarantees the same sequence in all versions only for
-this function. A folder of made files has a list of their digests, and is reused if it exists.
-"""
+Only `random.random()` is used, because it is the only function whose sequence Python guarantees in
+all versions. A folder of made files has a list of their digests, and is reused if it exists. """
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 
-# Makes a part's lines, from its random generator, its first row and the row after its last.
+# Makes the lines of a part from a random generator, the first row, and the row after the last.
 Lines = Callable[[random.Random, int, int], Iterator[str]]
 BLOCK_CHARACTERS = 1 << 20
 
@@ -43,7 +42,7 @@ def once(folder: Path, make: Callable[[Path], None]) -> list[Path]:
 def write_csv(
     folder: Path, name: str, header: str, rows: int, parts: int, lines: Lines
 ) -> tuple[Path, ...]:
-    """Write rows as CSV in parts of about the same number, each with its own seed."""
+    """Write rows as CSV, in parts with about the same number of rows, each with its own seed."""
 
     def make(place: Path) -> None:
         for part in range(parts):

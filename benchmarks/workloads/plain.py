@@ -1,4 +1,4 @@
-"""Lineitem appended to a plain table that has rows: visible all at once, or as it is loaded."""
+"""Lineitem appended to a plain table that has rows: visible all at once, or while it is loaded."""
 
 from __future__ import annotations
 

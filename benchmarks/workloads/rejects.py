@@ -1,4 +1,4 @@
-"""Payments of which one in twenty has a field that is not a value of its column's type.
+"""Payments; in one of twenty, a field is not a value of its column's type.
 
 Every tool that skips bad rows can skip these. Rows with too few or too many fields are not among
 them, because COPY cannot skip those.
@@ -44,8 +44,8 @@ def lines(numbers: random.Random, first: int, last: int) -> Iterator[str]:
             f"transfer {cents:x}-{account:x}",
         ]
         if is_bad(row):
-            # In turn: a word for a number, a day that no month has, a number with two points, no
-            # time.
+            # In turn: a word for a number, a day that no month has, a number with two points, text
+            # for a time.
             kind = row // EVERY % 4
             fields[kind] = ("unknown", f"{fields[1][:8]}41", f"{fields[2]}.1", "some time")[kind]
         yield f"{row},{','.join(fields)}\n"

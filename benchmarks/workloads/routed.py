@@ -1,4 +1,4 @@
-"""Lineitem into 24 partitions by ship date: its files do not line up with them.
+"""Lineitem into 24 partitions by ship date; each file has rows of many partitions.
 
 For a new table, Inrush makes the partitions itself, and readers see all rows at once; for the other
 sides the partitions exist, and several sessions fill them at the same time. Into existing

@@ -12,8 +12,8 @@ from workloads.made import write_csv
 
 ROWS = 200_000
 WIDTH = 200
-# Each column has a pool of values, with a prime length, and walks through it with its own step.
-# This gives enough different rows at a tenth of the cost of making each value.
+# Each column has a pool of values of prime length, and goes through it with its own step. This
+# gives enough different rows at a tenth of the cost of making each value.
 POOL = 4_093
 
 

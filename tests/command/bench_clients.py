@@ -1,4 +1,4 @@
-"""Many clients in the tests: the command, its results, what it leaves at a server."""
+"""Helpers for tests of many clients: the command, its results, its leftovers on a server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness.schema import faults
 from harness.servers import Database
 
 SCHEMA = DOCS / "bench-clients.schema.json"
-# The session that looks at the server; the wall clock is read after each look.
+# The session that observes the server; the wall clock is read after each query.
 METER = "application_name = 'inrush bench meter'"
 # A statement that waits while the gate is closed.
 GATED = "SELECT pass_gate(-1)"
@@ -68,6 +68,7 @@ def wait_until_inserting(database: Database, clients: int) -> None:
 
 
 def closed_gate(database: Database) -> AbstractContextManager[None]:
-    """Let statements with `pass_gate(-1)` wait, so that a run is as it is until the gate opens."""
+    """Make statements with `pass_gate(-1)` wait, so that the run does not advance until the gate
+    opens."""
     database.execute(pauses.HELD_DOMAIN)
     return pauses.closed_gate(database)

@@ -13,7 +13,7 @@ from harness.command import CLEAN, Inrush
 
 @pytest.fixture(scope="session")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with all files, as the generator that is not ours makes them."""
+    """Return a folder with all files, made by the original generator."""
     folder = tmp_path_factory.mktemp("tpch")
     subprocess.run(
         [GENERATOR, "tbl", "-s", SCALE, "--output-dir", folder], check=True, capture_output=True
@@ -23,7 +23,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with all files, as the command makes them: once, because this takes long."""
+    """Return a folder with all files, made by the command: once, because this takes long."""
     folder = tmp_path_factory.mktemp("made")
     generate(Inrush(folder), "--tables", "all").expect(CLEAN)
     return folder / "data"

@@ -37,7 +37,7 @@ def generate(inrush: Inrush, *words: str, to: str = "data") -> Outcome:
 
 
 def copied(inrush: Inrush, made: Path, *tables: str, parts: str = "123", to: str = "data") -> Path:
-    """Copy files that were made into a folder of this test."""
+    """Copy the files, which exist, into a folder of this test."""
     folder = inrush.folder / to
     folder.mkdir(parents=True)
     shutil.copy(made / "etlwr.json", folder)
@@ -54,7 +54,7 @@ def run(inrush: Inrush, to: str, *words: str, data: str = "data") -> Outcome:
 
 
 def results(outcome: Outcome) -> dict[str, Any]:
-    """Return the newest results file, which the schema allows."""
+    """Return the newest results file, which must match the schema."""
     (*_, path) = sorted(
         outcome.folder.glob("etlwr-results/*/results.json"),
         key=lambda path: path.stat().st_mtime_ns,

@@ -121,7 +121,8 @@ def test_threads_stay_on_the_cpus_that_are_named(newest_database: Database, inru
 
 
 def test_a_commit_that_does_not_wait(newest_database: Database, inrush: Inrush) -> None:
-    """Without the setting the table refuses the rows of clients; its first row is the command's."""
+    """Without the setting, the table refuses the clients' rows; the first row is the command's
+    own."""
     name = newest_database.name
     newest_database.execute(f"ALTER DATABASE {name} SET synchronous_commit = on")
     sql = inrush.folder / "table.sql"
@@ -153,7 +154,7 @@ def test_a_statement_of_ones_own(newest_database: Database, inrush: Inrush) -> N
 def test_a_run_for_some_time_is_told_second_by_second(database: Database, inrush: Inrush) -> None:
     bench(inrush, database, "inserts", "--connections", "2", "--for", "3s").expect(CLEAN)
     (run,) = results(inrush)["runs"]
-    # The last call begins before the end; the histogram keeps three digits.
+    # The last call begins before the end, and the histogram keeps three digits.
     assert 0 <= run["seconds"] - 3 <= run["latency"]["most_us"] / 1e6 * 1.001
     assert sum(second["calls"] for second in run["per_second"]) == run["calls"]
     assert [second["second"] for second in run["per_second"]][:3] == [0, 1, 2]
@@ -205,7 +206,7 @@ def test_ctrl_c_leaves_nothing_and_the_same_command_goes_on(
 
 
 def test_what_a_killed_one_left_goes_with_the_next(database: Database, inrush: Inrush) -> None:
-    """A running measurement keeps its tables, and other people's tables are kept, too."""
+    """The tables of a running measurement are kept, and so are other people's tables."""
     words = ("bench", "inserts", "--connections", "2", "--for", "60s", "--to", database.url)
     with inrush.start(*words) as killed, inrush.start(*words, "--batch", "2") as living:
         wait_for_clients(database, 4)
@@ -264,7 +265,8 @@ def test_endpoints_are_dealt_over_tcp(start_server: Callable[..., Server], inrus
 def test_calls_over_tls(
     start_server: Callable[..., Server], inrush: Inrush, tmp_path: Path
 ) -> None:
-    """Answers that TLS has already read wake no thread: a pipeline would wait for them forever."""
+    """Answers that TLS has already read wake no thread, so a pipeline could wait for them
+    forever."""
     # The wheel's PostgreSQL is built without TLS.
     server = start_server(15)
     server.stop()
@@ -343,7 +345,7 @@ def locked(database: Database, statement: str) -> Iterator[psycopg.Connection[tu
 
 def test_a_lock_of_another_session_is_the_verdict(database: Database, inrush: Inrush) -> None:
     """Wait events show the waits of the clients."""
-    # Each row of a client also makes a row in a table that is locked.
+    # Each row of a client also inserts a row into a locked table.
     database.execute(
         "CREATE TABLE noted (id int); "
         "CREATE FUNCTION note_row() RETURNS int LANGUAGE plpgsql AS $$ BEGIN "

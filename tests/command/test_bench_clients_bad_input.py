@@ -43,7 +43,7 @@ def test_no_connections(database: Database, inrush: Inrush, words: tuple[str, ..
 
 
 def test_more_than_the_server_takes(database: Database, inrush: Inrush) -> None:
-    """The message comes before anything starts, and says how many connections are possible."""
+    """The refusal comes before anything starts, and says how many connections are possible."""
     outcome = bench(inrush, database, "inserts", "--connections", "2,500", "--rows", "1000")
     outcome.expect(USAGE, "500 clients need 500 connections", "max_connections is 60")
     assert folders(inrush) == [] and left(database) == []
@@ -88,7 +88,8 @@ def test_an_address_where_nobody_listens(
 
 
 def test_a_client_that_is_refused(database: Database, inrush: Inrush) -> None:
-    """The role has places for all when the sweep begins, and loses some before its second run."""
+    """The role may have enough connections when the sweep begins, but no longer before its second
+    run."""
     role = f"busy_{database.name}"
     database.execute(f"CREATE ROLE {role} LOGIN CONNECTION LIMIT 10")
     database.execute(f"GRANT CREATE ON DATABASE {database.name} TO {role}")
@@ -174,13 +175,13 @@ def test_a_rate_that_is_not_held_is_told(database: Database, inrush: Inrush) -> 
     assert run["open_loop"]["behind_share"] > 0.5
     assert run["open_loop"]["not_begun"] > 50
     assert run["open_loop"]["late_s"] > 0.3
-    # The naive figure does not show it.
+    # The naive figure does not show this wait.
     assert run["naive_latency"]["p50_us"] < 100_000 < run["latency"]["p50_us"]
     assert left(database) == []
 
 
 def test_a_clock_that_jumps(database: Database, inrush: Inrush) -> None:
-    """Times are measured by another clock: the results hold, and say what happened."""
+    """Times are measured by another clock, so the results are right, and they say what happened."""
     jumped = inrush.folder / "jumped"
     environment = preloaded(
         inrush.folder,

@@ -1,4 +1,4 @@
-"""The record workload: tables that hold dbgen's rows, results that say so."""
+"""The record workload: the tables hold dbgen's rows, and the results say so."""
 
 from __future__ import annotations
 
@@ -148,8 +148,7 @@ def test_what_the_record_runs_would_take_here(
             continue
         cpu_s = cost["loader_cpu_s_per_gb"] + cost["server_cpu_s_per_gb"]
         assert one["cores"] == pytest.approx(needs["loader_cores"] + needs["server_cores"])
-        # As many gigabytes per second as the published run loaded, each with the cost measured
-        # here.
+        # The gigabytes per second of the published run, each at the cost measured here.
         gigabytes_s = one["capacity"]["size_bytes"] / 1e9 / needs["within_s"]
         switch = cost["after_s"] / needs["within_s"] * 336
         assert gigabytes_s * cpu_s <= one["cores"] <= gigabytes_s * cpu_s / max(1 - switch, 0.01)
@@ -224,7 +223,7 @@ def test_a_sweep_does_not_go_on_with_a_stopped_load(
 def test_files_that_are_not_dbgens_are_found_out(
     newest_database: Database, inrush: Inrush, made: Path
 ) -> None:
-    """A file that was cut between two rows is found; the load alone could not notice it."""
+    """A file that was cut between two rows is detected; the load alone could not notice that."""
     copied(inrush, made, "orders")
     path = inrush.folder / "data/orders.tbl.2"
     lines = path.read_text().splitlines(keepends=True)

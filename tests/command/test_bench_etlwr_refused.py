@@ -68,7 +68,7 @@ def test_what_cannot_be_measured_is_told_before_files_are_made(
 def test_what_the_load_would_be_refused_for_is_told_before_files_are_made(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """The load is planned with files of the same names and sizes, which are gone again."""
+    """The load is planned with files of the same names and sizes, which are removed again."""
     database = newest_database
     temporary = inrush.folder / "temporary"
     temporary.mkdir()
@@ -92,7 +92,7 @@ def test_what_the_load_would_be_refused_for_is_told_before_files_are_made(
     whole(*there, "--save-package", "nowhere/p.toml").expect(FAILED, "cannot write nowhere/p.toml")
     whole(*there, "--part", "2", tables="nation").expect(USAGE, "have no files")
     assert not (inrush.folder / "data").exists()
-    # The package that would be saved is the one that is there.
+    # The package that the command would save exists already.
     for _ in range(2):
         whole(*there, "--save-package", "p.toml").expect(CLEAN)
 

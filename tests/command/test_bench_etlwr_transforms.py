@@ -87,7 +87,7 @@ def test_all_of_it_into_a_columnstore(inrush: Inrush) -> None:
             return connection.sql("SELECT sum(revenue) FROM lineitem").fetchall()
 
     assert loaded() == [(revenue,)]
-    # The package that was saved is that of the load with steps.
+    # The saved package is that of the load with steps.
     (inrush.folder / "x.duckdb").unlink()
     inrush("run", "etlwr.toml").expect(CLEAN)
     assert loaded() == [(revenue,)]

@@ -31,7 +31,7 @@ def test_a_terabyte_in_30_minutes(database: Database, inrush: Inrush) -> None:
     assert needs["loader_cores"] == pytest.approx(rate * costs["loader_cpu_s_per_gb"] / 1e9)
     assert needs["server_cores"] == pytest.approx(rate * costs["server_cpu_s_per_gb"] / 1e9)
     assert needs["network_bytes_s"] == pytest.approx(rate * costs["sent_per_text"])
-    # The text is only a small sample, but the trial's WAL is counted all the same.
+    # The text is only a small sample, but the trial's WAL is counted nevertheless.
     assert needs["wal_bytes"] == pytest.approx(costs["wal_per_text"] * 1e12)
 
 

@@ -1,4 +1,4 @@
-"""Signals before the command works: it ends with its own exit status, and has done nothing."""
+"""Signals before the command starts its work: it ends with its own exit status and does nothing."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_while_the_engine_is_loaded(inrush: Inrush, which: signal.Signals) -> No
 def test_while_the_package_is_read(inrush: Inrush, command: str, which: signal.Signals) -> None:
     path = inrush.folder / "p.toml"
     os.mkfifo(path)
-    # The open returns once the command has opened the other end, and waits for the text.
+    # Opening the pipe returns once the command has opened the other end and waits for the text.
     with inrush.start(command, path) as running, path.open("w"):
         running.send(which)
         running.wait().expect(INTERRUPTED)

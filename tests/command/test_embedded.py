@@ -1,4 +1,4 @@
-"""The embedded server: nothing to set up, and nothing left behind however the run ends."""
+"""The embedded server: it needs no setup, and leaves nothing behind however the run ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Memory: streams, buffers, and the records of each file; the plan's figure includes all of it."""
+"""Memory of streams, of buffers, and of the records of each file; the plan's figure includes it
+all."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ COLUMNS = ["id int not null", "note text", "price numeric(15,2)", "day date"]
 
 def test_ten_times_the_rows_take_the_same_memory(newest_database: Database, inrush: Inrush) -> None:
     peaks = []
-    # The rate lets even the smaller files fill all chunks of their streams, however fast the server
-    # takes them.
+    # At this rate even the smaller files fill all chunks of their streams, however fast the server
+    # is.
     for rows, rate in ((60_000, {"rate_bytes_max": 2_000_000}), (600_000, {})):
         for part in range(2):
             numbers = range(part * rows, (part + 1) * rows)
@@ -109,7 +110,7 @@ def test_long_texts_of_steps_stay_within_the_figure_of_the_plan(
 def test_texts_that_grow_inside_of_expressions_stay_within_the_figure_of_the_plan(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """Each tenth row would need 50 MB, and is a reject. The others need 100 kB of memory."""
+    """Every tenth row would need 50 MB and is rejected. The others need 100 kB of memory."""
     rows = 2_000
     inrush.write("rows.tbl", "".join(f"{number}|\n" for number in range(rows)))
     made = (
@@ -142,8 +143,8 @@ def test_a_resumed_run_stays_within_the_figure_of_the_plan(
     assert newest_database.value("SELECT count(DISTINCT id) FROM many") == 3_000
 
 
-# Some destinations make a unit of each file. Their figure includes row groups, which small files do
-# not fill. So the test compares the growth from few files to many.
+# In some destinations each file is a unit. The figure then includes row groups, which small files
+# do not fill. So the test compares how memory grows from few files to many.
 def test_files_of_a_destination_take_what_the_plan_says(inrush: Inrush) -> None:
     peaks, promises = [], []
     for count in (500, 5_000):

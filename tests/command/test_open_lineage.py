@@ -110,10 +110,9 @@ def test_the_events_of_a_load(inrush: Inrush) -> None:
 
 
 def made_of(event: dict[str, Any], column: str | None) -> list[tuple[str, ...]]:
-    """Return dataset, field, type, subtype and description of all that a column is made of.
+    """Return dataset, field, type, subtype and description of each input of a column.
 
-    Without a column it is what decides which rows are loaded.
-    """
+    Without a column, return the inputs that decide which rows are loaded. """
     lineage = event["outputs"][0]["facets"]["columnLineage"]
     fields = lineage["dataset"] if column is None else lineage["fields"][column]["inputFields"]
     found: list[tuple[str, ...]] = []
@@ -158,7 +157,7 @@ def test_the_lineage_of_columns(inrush: Inrush) -> None:
 
 
 def test_the_lineage_of_what_is_made_of_a_lookup(inrush: Inrush) -> None:
-    """A taken value is a field of its reference, in whatever it is used."""
+    """A value taken from a reference is a field of that reference, wherever it is used."""
     inrush.write("rows.csv", "id,kind\n1,a\n2,b\n")
     inrush.write("kinds.csv", "kind,title,shelf\na,first,7\nb,second,8\n")
     inrush.write("shelves.csv", "number,floor\n7,1\n8,2\n")
@@ -358,7 +357,7 @@ def test_a_run_that_cannot_begin_tells_why(inrush: Inrush) -> None:
 
 
 def test_a_run_that_fails_before_its_report_tells_why(inrush: Inrush) -> None:
-    """Loading has begun, and its streams get no memory: there is no report."""
+    """Loading has begun, but its streams get no memory, so there is no report."""
     names = [inrush.write(f"{part}.csv", "1\n2\n").name for part in range(8)]
     rows = flow("prices", names, columns=["id integer"], format={"header": False})
     run: dict[str, Value] = {"open_lineage": {"to": "events.jsonl", "namespace": "shop"}}

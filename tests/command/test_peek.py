@@ -29,11 +29,11 @@ def path(inrush: Inrush) -> Path:
 
 
 def shown(inrush: Inrush, path: Path, *words: str) -> list[list[str]]:
-    """Return the cells of the rows that it shows, without their places."""
+    """Return the cells of the rows that are shown, without the rows' positions."""
     output = inrush("peek", path, *words).expect(CLEAN).output
     _, table, *_ = output.split("\n\n")
     lines = [line.split() for line in table.splitlines()]
-    # Below the names and the types of the columns.
+    # The rows are below the names and the types of the columns.
     return [line[3:] for line in lines[2:]]
 
 
@@ -70,7 +70,7 @@ def test_it_tells_why_rows_are_not_there(inrush: Inrush, path: Path) -> None:
 def test_a_target_with_rows_is_no_obstacle(
     inrush: Inrush, path: Path, newest_database: Database
 ) -> None:
-    """Rows that the target has already do not stop it, whoever has loaded them."""
+    """Rows that the target already has do not stop `peek`, whoever loaded them."""
     before = shown(inrush, path)
     inrush("run", path).expect(LOADED_WITH_REJECTS)
     assert shown(inrush, path) == before
@@ -80,7 +80,7 @@ def test_a_target_with_rows_is_no_obstacle(
     other = inrush.write("other.toml", text)
     inrush("check", other).expect(FAILED, "has rows already")
     assert shown(inrush, other) == before
-    # If there is nothing to show, the reason is the message.
+    # If there is nothing to show, the message says why.
     inrush.write("wrong.toml", text.replace("rows.csv", "nope.csv"))
     inrush("peek", "wrong.toml").expect(FAILED, "nope.csv")
 

@@ -21,7 +21,7 @@ SPELLED = {
 
 
 class Fault(NamedTuple):
-    """A step, the text of the package over the carets, the exit status, and what is said."""
+    """A step, the package's text above the carets, the exit status, and the message."""
 
     said: dict[str, Any]
     marked: str

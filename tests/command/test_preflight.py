@@ -165,7 +165,7 @@ def test_missing_privileges_are_told(newest_database: Database, inrush: Inrush) 
     told = "\n".join(of_weight(report, "stops"))
     for part in (role, "CREATE on database", "membership in", "cannot be read by this role"):
         assert part in told
-    # The role may create only temporary tables, and these are measured.
+    # The role may create only temporary tables, so these are measured.
     assert any("only temporary tables" in what for what in of_weight(report, "tells"))
     assert [step["step"] for step in report["steps"]] == STEPS + AT_THE_SERVER
     assert catalog(database) == before
@@ -331,7 +331,7 @@ def test_a_rate_is_counted_in_elsewhere(inrush: Inrush, url: str) -> None:
     path.write_text(path.read_text().replace("[run]", "[run]\nrate_bytes_max = 20_000"))
     prediction = found(inrush("preflight", path, "--json").expect(CLEAN))["prediction"]
     assert prediction["limiting"] == "pace", prediction
-    # The values of a row are at most four times as large as its text, and at least a quarter.
+    # The values of a row take between a quarter and four times the bytes of its text.
     assert len(ROWS) / 80_000 < prediction["predicted_s"] < len(ROWS) / 5_000
 
 
@@ -346,7 +346,7 @@ def test_a_run_that_failed_has_no_prediction(newest_database: Database, inrush: 
 
 def test_an_interrupted_preflight_leaves_no_database_file(inrush: Inrush) -> None:
     path = write(inrush, "x.duckdb", key=None)
-    # It stops as soon as it has made its folder.
+    # The command stops as soon as it has made its folder.
     environment = preloaded(
         inrush.folder,
         "#include <fcntl.h>\n#include <signal.h>\n#include <string.h>\n"
@@ -379,7 +379,7 @@ def test_compressed_files(newest_database: Database, inrush: Inrush, streams: in
     steps = {step["step"]: step for step in report["steps"]}
     assert list(steps) == [*STEPS[:2], "decompress", *STEPS[2:], *AT_THE_SERVER]
     assert steps["decompress"]["one_bytes_s"] > 0
-    # Rows are made of text, not of the stored bytes.
+    # The number of rows depends on the text, not on the stored bytes.
     assert report["files"]["text_bytes"] > 2 * report["files"]["stored_bytes"]
     assert catalog(newest_database) == before
 
@@ -462,7 +462,7 @@ def test_targets_that_exist(
     assert database.rows("SELECT * FROM t") == []
     inrush("run", path).expect(CLEAN, "predicted")
     assert database.value("SELECT count(*) FROM t") == 60_000
-    # The numbers of the target's sequences are left for the run.
+    # Preflight takes no numbers from the target's sequences.
     if "number" in before:
         assert database.value("SELECT min(number) FROM t") == 1
 

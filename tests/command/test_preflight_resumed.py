@@ -1,4 +1,4 @@
-"""Preflight of a run that was stopped after its last row: the rest of the run is predicted."""
+"""Preflight of a run that was stopped after its last row predicts the rest of the run."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ HEADER = "id,price,change,kind,order,shipped,received,note\n"
 
 
 def row(number: int) -> str:
-    """Return a row: its price is not negative, and it is received after it is shipped."""
+    """Return a row with a price that is not negative, and with a receipt after its shipment."""
     shipped, received = number % 20 + 1, number % 20 + 1 + number % 5
     return (
         f"{number},{number % 50}.25,{number % 7 - 3},{'ABC'[number % 3]},{number % 4},"
@@ -60,7 +60,7 @@ def test_few_rows_and_many_words_show_nothing(inrush: Inrush) -> None:
 
 
 def test_words_are_written_as_text(inrush: Inrush) -> None:
-    """Quotes and braces of a word are those of the word."""
+    """Quotes and braces in a word have no special meaning."""
     words = ["it's", "{day}", "a\\b"]
     rows = "".join(f"{words[number % 3]},{number}\n" for number in range(200))
     inrush.write("odd.csv", "word,n\n" + rows)

@@ -42,7 +42,7 @@ def test_their_bytes_have_a_limit(inrush: Inrush, url: str) -> None:
     outcome = inrush("run", path)
     outcome.expect(REJECT_LIMIT, "1.0 MB, which is the limit", "nothing was switched")
     outcome.expect(REJECT_LIMIT, "rows.csv.gz:", "bytes_max = 2000000")
-    # The limit is exceeded by at most one batch, and the unwritten rejects of each stream.
+    # The limit is exceeded by at most one batch and the unwritten rejects of each stream.
     assert limit < bytes_kept(inrush) + (64 << 10)
     assert bytes_kept(inrush) < limit + 2 * BATCH_ROWS * 400
     inrush("rejects", "show").expect(0, "syntax, column id")
@@ -90,7 +90,7 @@ def test_their_disk_keeps_a_reserve(inrush: Inrush, url: str) -> None:
 
 
 def test_their_disk_is_looked_at_before_the_first_one(inrush: Inrush, url: str) -> None:
-    """On a disk that has only its reserve from the beginning, no reject is written."""
+    """If only the reserve of the disk is free at the start, no reject is written."""
     path = write(inrush, url, 10, share_max=1.0)
     size = 40 << 20
     runs = inrush.folder / "runs"

@@ -97,7 +97,7 @@ def account_rows(given: dict[str, Any]) -> list[list[str]]:
 
 
 def assert_tells(seen: dict[str, Any], given: dict[str, Any]) -> None:
-    """Assert that a page shows what its report contains."""
+    """Fail unless the page shows what its report contains."""
     page = seen["page"]
     account = given["account"]
     assert page["title"] == f"Inrush: {given['package']}, {given['run']}"
@@ -132,7 +132,7 @@ def assert_tells(seen: dict[str, Any], given: dict[str, Any]) -> None:
 
 
 def assert_shows_steps(page: dict[str, Any], given: dict[str, Any]) -> None:
-    """Assert that the rows of each step are on the page, in a picture and in a table."""
+    """Fail unless the page shows the rows of each step, in a picture and in a table."""
     flows = [table for table in given["tables"] if table.get("steps")]
     drawn = [name for name in page["charts"] if name.startswith("row-flow-")]
     assert len(drawn) == len(flows)
@@ -181,7 +181,7 @@ PHASES = {
 
 
 def assert_draws(charts: dict[str, Any], measured: dict[str, Any], given: dict[str, Any]) -> None:
-    """Compare marks and numbers of the charts with the measurements."""
+    """Fail unless the marks and numbers of the charts match the measurements."""
     streams = measured["streams"]
     lanes = charts["lanes"]
     assert lanes["marks"]["end"] == len(streams)
@@ -220,7 +220,7 @@ def assert_draws(charts: dict[str, Any], measured: dict[str, Any], given: dict[s
 
 
 def assert_judges(page: dict[str, Any], verdict: dict[str, Any]) -> None:
-    # The fix is below the line.
+    # The fix is shown below the line.
     line = (
         verdict["line"].split(verdict["advice"]["change"])[0]
         if verdict.get("advice")
@@ -397,7 +397,8 @@ def test_a_failure_says_how_to_fix_it(newest_database: Database, inrush: Inrush)
 
 
 def test_files_instead_of_a_server(inrush: Inrush) -> None:
-    """Less is measured for a destination of files, and the page works without these figures."""
+    """Fewer figures are measured for a destination of files, and the page works without the
+    others."""
     write_files(inrush, 2, 2_000)
     outcome = load(inrush, "parquet:lake", flow("loaded", "rows.tbl.*", columns=COLUMNS)).expect(
         CLEAN
@@ -546,7 +547,7 @@ def test_a_run_that_found_all_loaded(inrush: Inrush) -> None:
 def test_a_large_report_stays_usable(inrush: Inrush) -> None:
     given = report(Wish(streams=64, steps=1200, flows=12, units=500, is_tcp=True, rejects=5_000))
     page = made(inrush, "large", given)
-    # 12 MB of JSON; the page shows longer steps, and report.json keeps the others.
+    # 12 MB of JSON; the page shows the longer steps, and report.json keeps all of them.
     assert page.stat().st_size < 4_000_000
     seen = look(page, "screen,phone")
     shown = seen["page"]
@@ -565,7 +566,7 @@ def test_a_large_report_stays_usable(inrush: Inrush) -> None:
 
 
 def hostile(value: Any, change: Callable[[str], str]) -> Any:
-    """Return a value with other texts in it; names of fields and fixed words are kept."""
+    """Return a value whose texts are replaced; names of fields and fixed words are kept."""
     if isinstance(value, dict):
         fixed = ("outcome", "cause", "code", "state", "phase", "started_at", "finished_at")
         return {name: one if name in fixed else hostile(one, change) for name, one in value.items()}
@@ -588,7 +589,7 @@ def test_whatever_stands_in_a_report_is_text(inrush: Inrush, number: int) -> Non
     given = hostile(
         calm, lambda text: text if text in ("send_wait", "convert") else WILD[number] + text
     )
-    # The causes of streams are also fixed words; each comes as a pair.
+    # The causes of streams are fixed words too; each comes as a pair.
     given["verdict"]["streams"] = calm["verdict"]["streams"]
     page = made(inrush, "wild", given)
     seen = look(page, "screen,phone")
@@ -627,7 +628,7 @@ def test_a_page_does_not_take_the_place_of_its_report(inrush: Inrush) -> None:
     link.symlink_to(path)
     for target in ("runs/one/report.json", "runs/../runs/one/report.json", path, link):
         inrush("report", "one", "-o", target).expect(USAGE, "its own report", "hint: ")
-    # For a report with this name, its own page would have the same name.
+    # The default page of a report with this name would have the report's own name.
     named = inrush.write("report.html", whole)
     inrush("report", named).expect(USAGE, "its own report", "--output")
     assert [path.read_text(), named.read_text()] == [whole, whole]

@@ -21,7 +21,7 @@ from inrush.report import Report
 SCHEMA = json.loads(
     (Path(__file__).resolve().parents[2] / "docs" / "report.schema.json").read_text()
 )
-# Bad rows of a file in another encoding, in rows of several lines; a comment and a blank line.
+# Bad rows of several lines in a file with another encoding, a comment and a blank line.
 PARTS = (
     "id;name;born\n# a comment\n1;Ann;2024-02-29\n\nx;Zoé;2024-01-01\n",
     "id;name;born\n10;Bob;2024-03-01\n11;Jürgen;30.02.2024\n12;only two\n",
@@ -57,7 +57,7 @@ def objects(value: Any, at: str = "report") -> Iterator[tuple[str, dict[str, Any
 
 
 def again(read: Report, details: dict[str, Any]) -> Report:
-    """Read the details of another object in place of the report's."""
+    """Read an object in place of the report's details."""
     found = Report.from_details(details, read.path)
     assert found.details is details
     return found

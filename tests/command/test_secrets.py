@@ -1,4 +1,4 @@
-"""A password is in nothing that a run prints, writes, or shows to other users."""
+"""A run neither prints, writes, nor shows a password to other users."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ WAYS = ["variable", "file", "in_url", "whole_url", "package", "service"]
 
 
 def told(way: str, inrush: Inrush, database: Database) -> tuple[str, dict[str, str]]:
-    """Return the package's URL and the environment; one of them contains the password."""
+    """Return the package's URL and the environment, one of which contains the password."""
     encoded = urllib.parse.quote(SECRET, safe="")
     if way == "variable":
         return database.url, {"PGPASSWORD": SECRET}
@@ -108,7 +108,7 @@ def told(way: str, inrush: Inrush, database: Database) -> tuple[str, dict[str, s
 
 
 def outputs(inrush: Inrush, database: Database) -> list[tuple[str, str]]:
-    """Return everything that runs leave in files and in the database."""
+    """Return everything that the runs have left in files and in the database."""
     found = files_below(inrush.folder / "runs")
     for table in ("run", "unit", "shard"):
         if database.value(f"SELECT to_regclass('inrush.{table}') IS NOT NULL"):
@@ -126,7 +126,7 @@ def test_no_output_of_a_run_has_the_password(
     url, environment = told(way, inrush, database)
     inrush.write("rows.csv", ROWS)
     database.execute(TABLE)
-    # One run exceeds its limit, one dies, one loads, and one is loaded already.
+    # One run exceeds its limit, one dies, one loads, and one finds the files already loaded.
     path = write_package(inrush, url, 0)
     outcomes = [inrush("run", path, "--json", environment=environment).expect(REJECT_LIMIT)]
     path = write_package(inrush, url, 1)
@@ -190,7 +190,7 @@ def test_others_cannot_see_the_password_while_it_runs(
 
 
 def of_process(running: Running) -> list[tuple[str, str]]:
-    """Return what every user may read about a process and its threads."""
+    """Return the text that every user may read about a process and its threads."""
     folder = Path("/proc") / str(running.process.pid)
     found = []
     for path in [folder / "cmdline", folder / "comm", *folder.glob("task/*/comm")]:
@@ -291,7 +291,7 @@ def test_what_a_variable_holds_is_shown_nowhere(newest_database: Database, inrus
     ]:
         assert folder not in text, file
         assert role not in text, file
-    # The command in the message restores it.
+    # The command in the message restores the undone rows.
     [rejects] = inrush.folder.glob("runs/*/rejects/*.rejects")
     rejects.write_text(rejects.read_text().replace("x,1,Bob", "2,1,Bob"))
     inrush("rejects", "replay", rejects.parents[1].name, environment=environment).expect(CLEAN)

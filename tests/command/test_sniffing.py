@@ -33,7 +33,7 @@ def test_a_new_table_has_the_guessed_columns(newest_database: Database, inrush: 
     inrush(*words).expect(CLEAN, "the columns were guessed")
     assert types(newest_database, "people") == ["integer", "text", "date"]
     assert newest_database.rows("SELECT * FROM people ORDER BY id") == ROWS
-    # Files and target show the same format the second time, although the name implies commas.
+    # The second time, files and target give the same format, although the name implies commas.
     inrush(*words).expect(CLEAN, "already loaded by run")
 
 
@@ -102,7 +102,7 @@ def test_titles_are_passed_over(
     inrush("run", "packed.toml").expect(CLEAN, read)
     for table in ("direct", "packed"):
         assert newest_database.rows(f"SELECT id, n FROM {table} ORDER BY id") == rows
-    # The table's own columns are recognized in the files just as well.
+    # The table's own columns are also recognized in the files.
     newest_database.execute("CREATE TABLE known (id int, n int)")
     inrush("load", file, "--to", url, "--table", "known").expect(CLEAN, read)
     assert newest_database.rows("SELECT id, n FROM known ORDER BY id") == rows

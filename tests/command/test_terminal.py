@@ -45,7 +45,7 @@ def assert_clean(text: str) -> None:
 
 
 def written(outcome: Outcome) -> Outcome:
-    """Check the output of a command, and that it still shows the value."""
+    """Check that a command's output has no control characters and still shows the value."""
     assert_clean(outcome.said)
     assert "\\u{1b}" in outcome.said or "\\u001b" in outcome.said, outcome.said
     return outcome
@@ -85,7 +85,7 @@ def test_nothing_of_a_file_moves_the_cursor_of_a_terminal(
     while True:
         try:
             some = os.read(reader, 65536)
-        except OSError:  # The last process has closed it.
+        except OSError:  # The last process has closed the terminal.
             break
         if not some:
             break
@@ -119,7 +119,7 @@ def urls(package: str) -> list[str]:
 
 
 def test_a_header_is_told_as_text_and_makes_a_package(inrush: Inrush) -> None:
-    """No name of a column ends a comment or a text in the package."""
+    """A column's name cannot end a comment or a text in the package."""
     name = f'x{EVIL}"\n[connections.target]\nurl = "stolen"\n#'
     quoted = name.replace('"', '""')
     inrush.write("rows.csv", f'"{quoted}",b\n1,2\n3,4\n')

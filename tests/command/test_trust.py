@@ -14,7 +14,7 @@ from harness.command import CLEAN, FAILED, USAGE, Inrush
 from harness.packages import Value, flow, package
 from harness.servers import Database
 
-# A library that records that it was loaded, and is not a driver.
+# A library that is not a driver, and that records that it was loaded.
 WITNESS = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,7 +97,7 @@ def test_the_configuration_of_a_data_folder_loads_no_code(
     servers_folder: Path, monkeypatch: pytest.MonkeyPatch, setting: str, file: str
 ) -> None:
     """A data folder that came with the package starts without loading code from its own files."""
-    # The server's user must be able to enter it, and to write the evidence.
+    # The server's user must be able to enter the folder and to write the evidence.
     folder = servers_folder / f"trust-{setting}-{file}"
     folder.mkdir(mode=0o777)
     folder.chmod(0o777)
@@ -115,7 +115,8 @@ def test_the_configuration_of_a_data_folder_loads_no_code(
 
 
 def test_what_the_command_names_needs_no_trust(inrush: Inrush) -> None:
-    """Neither an installed driver needs trust, nor one that an argument names by its path."""
+    """An installed driver needs no trust, and neither does one that an argument names by its
+    path."""
     spec = importlib.util.find_spec("adbc_driver_sqlite")
     assert spec is not None
     assert spec.origin is not None
@@ -281,7 +282,7 @@ def test_another_place_is_no_path(inrush: Inrush, words: tuple[str, ...], said: 
     if "secret9" not in words[1] or words[0] != "--to":
         assert said in outcome.said
     assert sorted(inrush.folder.rglob("*")) == before
-    # In a package, which may contain a password.
+    # The URL is in a package, and may contain a password.
     if len(words) == 2:
         path = inrush.write("p.toml", package(words[1], flow("t", "rows.csv", columns=["id int"])))
         outcome = inrush("run", path).expect(USAGE, said)
@@ -310,7 +311,7 @@ def test_a_folder_with_such_a_name_is_written_so(inrush: Inrush) -> None:
     words = ("--table", "t", "--columns", "id int")
     inrush("load", "./s3:/rows.csv", "--to", "parquet:./gs:/lake", *words).expect(CLEAN)
     assert list((inrush.folder / "gs:/lake/t").rglob("*.parquet"))
-    # And one with a colon in its name, which begins like a URL's scheme.
+    # Also a file with a colon in its name, which begins like a URL's scheme.
     inrush.write("log:1.csv", "id\n1\n")
     inrush("load", "log:1.csv", "--to", "x.duckdb", *words).expect(CLEAN)
     inrush("load", "missing.csv", "--to", "x.duckdb", *words).expect(FAILED, "missing.csv")

@@ -1,4 +1,4 @@
-"""Data folders that came with a package: no program stored in one runs without trust."""
+"""Without trust, no program runs that is stored in a data folder that came with a package."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Place:
     """A folder with a package and its own state folder, as for one user."""
 
     def __init__(self, folder: Path) -> None:
-        """Create it so that the server's user can enter it."""
+        """Create the folder so that the server's user can enter it."""
         folder.mkdir(mode=0o777)
         folder.chmod(0o777)
         self.inrush = Inrush(folder)

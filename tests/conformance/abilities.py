@@ -112,7 +112,7 @@ ASKED: dict[str, Asked] = {
 
 # Settings of a flow that reads the table `origin` of a PostgreSQL.
 OF_SOURCE = {"source indexes": "indexes", "source partitions": "partitions"}
-# Abilities that a flow asks for with a table of another database, or with its own.
+# Abilities that a flow asks for by reading a table: of another database, or of the target's own.
 OF_TABLES = {*OF_SOURCE, "add members"}
 
 TYPES = ("integer", "text")
@@ -131,7 +131,8 @@ class Scene:
     ) -> None:
         self.place = place
         self.inrush = inrush
-        # Its abilities: those that the page claims, without those that its edition lacks.
+        # The abilities that the page claims for the destination, except those that its edition
+        # lacks.
         self.has = claims()[place.title] - lacks
         # The database of `OF_TABLES`.
         self.source = source
@@ -184,7 +185,7 @@ class Scene:
         return self._with_source(one)
 
     def _adding_members(self) -> Path:
-        """Write a package that looks up two numbers, of which the reference has one."""
+        """Write a package that looks up two numbers; the reference has only one of them."""
         assert self.source is not None
         has_it = "add members" in self.has
         place = self.place if has_it else self.source
@@ -304,7 +305,7 @@ def _(scene: Scene) -> None:
 @shows("undo")
 def _(scene: Scene) -> None:
     scene.fill()
-    # Rows that a run added to a table of a database cannot be distinguished from other rows.
+    # In a database table, the rows that a run added cannot be distinguished from other rows.
     by = "keep" if scene.place.speaks_sql else "append"
     scene.run(by, [("3", "new")])
     assert scene.rows != OLD
@@ -407,7 +408,7 @@ def _(scene: Scene) -> None:
 
 @shows("direct writes")
 def _(scene: Scene) -> None:
-    # Rows of a committed split are visible before the run ends, and stay.
+    # Rows of a committed split are visible before the run ends, and stay in the table.
     scene.fill()
     path = scene.package("new", ASKED["direct writes"], [("3", "new")], [("4", "new")])
     died = scene.inrush("run", path, environment={"INRUSH_FAULT": "after_unit_commit"})
@@ -514,20 +515,20 @@ def _finds(scene: Scene, ability: str, harm: str) -> None:
 
 @shows("verify sums")
 def _(scene: Scene) -> None:
-    # A row comes twice, and another is missing: no count finds that.
+    # One row comes twice and another is missing: a count cannot detect that.
     _finds(scene, "verify sums", "row_doubled")
 
 
 @shows("verify rows")
 def _(scene: Scene) -> None:
-    # Values are exchanged between rows: no column sum finds that.
+    # Values are exchanged between rows: a column sum cannot detect that.
     _finds(scene, "verify rows", "values_exchanged")
 
 
 @shows("rate limit")
 def _(scene: Scene) -> None:
     rows = [(str(number), "x" * 100) for number in range(6_000)]
-    # Arrow has 4 bytes for each id, and 116 for each note: more than three seconds at the rate.
+    # Arrow has 4 bytes for each id and 116 for each note: at this rate, more than three seconds.
     report = scene.run("rate limit", rows[:3_000], rows[3_000:]).report
     assert scene.rows == in_order(rows)
     # A stream does not wait after its last batch.
@@ -573,7 +574,7 @@ def _(scene: Scene) -> None:
 
 @shows("server copy")
 def _(scene: Scene) -> None:
-    # `tests/extension` loads by the extension; a database without it is loaded by COPY.
+    # `tests/extension` tests loads by the extension; here the database lacks it, so COPY loads.
     rows = [("3", "new"), ("4", "new")]
     outcome = scene.run("server copy", rows)
     assert scene.rows == rows

@@ -1,9 +1,8 @@
 """One canonical text for each value of each type, whatever form a destination returns.
 
-Two values have the same text if and only if they are the same: nothing is rounded here, so a change
-of a value by a destination is always found. Only differences that a type itself ignores are
-ignored: trailing blanks of a `char(n)`, trailing zeros of a `numeric`.
-"""
+Two values have the same text if and only if they are the same: nothing is rounded here, so every
+change that a destination makes to a value is found. Only differences that a type itself ignores are
+ignored: trailing blanks of a `char(n)`, trailing zeros of a `numeric`. """
 
 from __future__ import annotations
 
@@ -58,7 +57,7 @@ def _double(value: Any) -> str:
 
 
 def _real(value: Any) -> str:
-    # A text means the nearest float; a float is itself.
+    # A text means the nearest float; a float is taken as it is.
     if isinstance(value, str):
         value = struct.unpack("f", struct.pack("f", float(value)))[0]
     return float(value).hex()
@@ -88,7 +87,7 @@ def _uuid(value: Any) -> str:
 
 def day(number: int) -> str:
     """Return the date this number of days after 1970-01-01, in any year."""
-    # Howard Hinnant's civil_from_days: years of 400 have 146,097 days and begin in March.
+    # Howard Hinnant's civil_from_days: 400 years have 146,097 days, and a year begins in March.
     number += 719_468
     era, of_era = divmod(number, 146_097)
     year_of_era = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
@@ -153,8 +152,8 @@ def _timestamp(value: Any) -> str:
 
 def _timestamptz(value: Any) -> str:
     if isinstance(value, str):
-        # Destinations return only the offset zero here; any other is kept and shows as a
-        # difference.
+        # Destinations return only the offset zero here. Any other offset is kept, so that it shows
+        # as a difference.
         value = re.sub(r"(?<=\d)(\+00(:00)?|Z)(?=$| )", "", value)
     elif isinstance(value, datetime.datetime) and value.utcoffset() == datetime.timedelta(0):
         value = value.replace(tzinfo=None)

@@ -1,10 +1,9 @@
 """The destinations that the suite tests against docs/specs/destination.md, from a user's view.
 
-A `Place` is an empty destination: what a user writes to load into it, and what a reader of it sees,
-read without Inrush. If one fulfils a clause differently from the others, its class says so in
-`exceptions`, which are also in the page, and the tests check that instead. Nothing is skipped
-silently.
-"""
+A `Place` is an empty destination. It has what a user writes to load into it, and reads without
+Inrush what a reader sees. If a destination fulfils a clause in another way, its class says so in
+`exceptions`; the page lists them, and the tests check the exception instead of the clause. Nothing
+is skipped silently. """
 
 from __future__ import annotations
 
@@ -45,16 +44,16 @@ def quoted(name: str) -> str:
 
 
 def in_order(rows: Sequence[Row]) -> list[Row]:
-    """Return rows in an order that depends on nothing but their values."""
+    """Return rows in an order that depends only on their values."""
     return sorted(rows, key=lambda row: [(value is not None, value or "") for value in row])
 
 
 def miscount_in_files(records: Iterable[Path], old: str, new: str) -> None:
-    """Replace a text of the detail in files that have a record each."""
+    """Replace a text of the detail in files that each have one record."""
     # The detail is JSON in a text of JSON.
     old, new = (json.dumps(text)[1:-1] for text in (old, new))
     found = 0
-    # Another stream may have committed its unit in the same moment.
+    # Another stream may have committed its unit at the same moment.
     for file in records:
         text = file.read_text()
         assert text.count(old) == 1, text
@@ -77,14 +76,14 @@ class Place(ABC):
     computed_column: ClassVar[str] = ", twice integer GENERATED ALWAYS AS (id * 2)"
     unit_table: ClassVar[str] = "inrush.unit"
     # The type of a text in a key to which members are added, and a number of members that is large
-    # for it.
+    # for this destination.
     key_text: ClassVar[str] = "varchar(5)"
     many_members: ClassVar[int] = 15_000
     partitions: ClassVar[bool] = False
     # The rows of one load unit leave its staging without those of the others.
     removes_units_alone: ClassVar[bool] = False
-    # Its partitions have bounds, which the loads of tests name. `bounds` has its words for those of
-    # a load with the bounds 0, 5 and 10 that have rows.
+    # Its partitions have bounds, which the tests' loads name. `bounds` has the destination's words
+    # for the partitions with rows, after a load with the bounds 0, 5 and 10.
     bounds: ClassVar[tuple[str, ...]] = ()
     # An index may be limited to some rows (`WHERE`).
     partial_indexes: ClassVar[bool] = True
@@ -92,7 +91,7 @@ class Place(ABC):
     memory_growth_max: ClassVar[float] = 1.25
     # The setting for the destination's own memory.
     memory_options: ClassVar[dict[str, str]] = {}
-    # The memory that it then uses in the process, in addition to the plan's figure, as planned.
+    # The memory that the destination then uses in the process, in addition to the plan's figure.
     own_memory_kib: ClassVar[int] = 0
 
     def __init__(self, url: str, options: dict[str, str] | None = None) -> None:
@@ -101,7 +100,7 @@ class Place(ABC):
 
     @property
     def words(self) -> list[str]:
-        """The arguments of a command that name it."""
+        """The arguments of a command that name this destination."""
         options = [f"--option={name}={value}" for name, value in self.options.items()]
         return ["--to", self.url, *options]
 
@@ -121,11 +120,10 @@ class Place(ABC):
     def wait_for_no_session(self) -> None:  # noqa: B027
         """Wait until the server has ended the sessions of a process that is gone, if it has any.
 
-        Until then they hold their locks, which keep a reader out.
-        """
+        Until then the sessions hold their locks, which keep a reader out. """
 
     def keeps(self, clause: str) -> bool:
-        """Whether it fulfils a clause as it is written, without an exception."""
+        """Whether the destination fulfils a clause as written, without an exception."""
         return clause not in self.exceptions
 
     def in_unique_key(self, text: str | None) -> str | None:
@@ -134,15 +132,15 @@ class Place(ABC):
 
     @abstractmethod
     def tables(self) -> set[str]:
-        """Return the names of all tables that a reader finds: staging, but not the ledger."""
+        """Return the names of all tables that a reader finds, with staging, without the ledger."""
 
     @abstractmethod
     def column_types(self, table: str) -> dict[str, str]:
-        """Return the columns of a table with their types, in its own terms."""
+        """Return the columns of a table with their types, in the destination's own terms."""
 
     @abstractmethod
     def values(self, table: str) -> Iterator[tuple[Any, ...]]:
-        """Return all rows of a table, in values that lose nothing."""
+        """Return all rows of a table, as values that lose no precision."""
 
     @abstractmethod
     def drop(self, table: str) -> None:
@@ -168,7 +166,7 @@ class Place(ABC):
         self.execute(f"CREATE VIEW {quoted(name)} AS SELECT {columns}")
 
     def remove_no_table(self, name: str) -> None:
-        """Remove it again, and fail if it is not what it was."""
+        """Remove that object, and fail if it has changed."""
         self.execute(f"DROP VIEW {quoted(name)}")
 
     def miscount(self, old: str, new: str) -> None:
@@ -446,7 +444,7 @@ class AdbcSqlite(Place):
         with self.connect() as connection:
             found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
             names = {name for (name,) in found}
-            # Staging is found, but neither the ledger nor rows that were kept beside it.
+            # Staging is included, but neither the ledger nor rows that were kept beside it.
             ours = ("sqlite_", "inrush_run", "inrush_unit", "inrush_change", "inrush_lineage")
             kept = ("inrush_kept_", "inrush_undone_")
             return {name for name in names if not name.startswith(ours + kept)}
@@ -505,7 +503,7 @@ class Parquet(Place):
     def tables(self) -> set[str]:
         if not self.folder.exists():
             return set()
-        # Replaced generations are kept for readers that still list them; staging is not.
+        # Replaced generations are kept for readers that still list them; staging is removed.
         staging = self.folder / "_inrush" / "staging"
         left = {str(path) for path in staging.rglob("*") if path.is_file()}
         return left | {
@@ -560,7 +558,7 @@ class Parquet(Place):
 
 
 class SqlServer(Place):
-    """What the double and a real SQL Server have in common."""
+    """The common part of the double and a real SQL Server."""
 
     title = "SQL Server (double)"
     exceptions: ClassVar[dict[str, str]] = {
@@ -569,7 +567,7 @@ class SqlServer(Place):
     }
     partitions = True
     bounds = ("from 0 to 5", "from 5 to 10")
-    # SQL of the tests, and what T-SQL writes instead.
+    # SQL of the tests, and the T-SQL that replaces it.
     _WORDS: ClassVar[dict[str, str]] = {
         "text": "nvarchar(400)",
         "timestamptz": "datetimeoffset(6)",
@@ -642,7 +640,7 @@ class SqlServer(Place):
 
     @abstractmethod
     def _session(self) -> Session | real_server.RealSession:
-        """Return a session, not by Inrush."""
+        """Return a session that does not use Inrush."""
 
     def execute(self, statement: str) -> None:
         session = self._session()
@@ -664,13 +662,14 @@ class SqlServer(Place):
 
 
 class SqlServerDouble(SqlServer):
-    """The double of SQL Server, read without a connection: it is not a SQL Server.
+    """The double of SQL Server, which is read without a connection. It is not a SQL Server.
 
     `sqlserver.double` says which rules it enforces.
     """
 
     name = "sql_server_double"
-    # It has no index, and finds a key by reading all rows. More than a page of members.
+    # The double has no index, and finds a key by reading all rows. The number is more than a page
+    # of members.
     many_members = 3_000
 
     def __init__(self, double: Double) -> None:
@@ -685,7 +684,7 @@ class SqlServerDouble(SqlServer):
 
     def _session(self) -> Session:
         session = self.double.session()
-        # A server's own wait is endless; it ends when the server notices that a client is gone.
+        # The server itself waits without a limit, until it notices that the client is gone.
         session.lock_timeout = 60
         return session
 
@@ -750,7 +749,7 @@ class RealSqlServer(SqlServer):
             session.close()
 
 
-# All of them, in the order of the matrix of types.
+# All destinations, in the order of the matrix of types.
 PLACES: tuple[type[Place], ...] = (
     PostgreSql18,
     PostgreSql15,

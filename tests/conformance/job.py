@@ -77,10 +77,10 @@ class Job:
         self.place.killed_at(point, self.inrush, "run", self.package, *words)
 
     def stopped_at(self, point: str, deed: str = "stop") -> AbstractContextManager[Running]:
-        """Run it until a fault point stops it.
+        """Run the load until a fault point stops it.
 
-        With the action `stop_until_asked` it waits at this point until a signal asks it to end.
-        """
+        With the action `stop_until_asked` the load waits at this point until a signal asks it to
+        end. """
         return self.inrush.stopped_by(f"{deed}:{point}", "run", self.package)
 
     @property

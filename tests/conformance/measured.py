@@ -1,4 +1,4 @@
-"""How a destination stores the values of a type, found out by loading them."""
+"""Finds out how a destination stores the values of a type, by loading them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Measured:
 # Loads the values of a type into a destination of a kind.
 Measure = Callable[[type[Place], Type], Measured]
 
-# More than any type has values.
+# More than the number of values of any type.
 _REJECTS_MAX = 1000
 
 
@@ -58,7 +58,7 @@ class Measuring:
         return self._done[type_.name]
 
     def _load(self, type_: Type) -> Measured:
-        # Messages in the page name the table: it does not depend on earlier loads.
+        # Messages in the page name the table, so its name must not depend on earlier loads.
         table = "of_" + re.sub(r"\W+", "_", type_.name).strip("_")
         text, offsets = b"id,v\n", []
         for number, value in enumerate(type_.values):
@@ -106,7 +106,7 @@ class Measuring:
 
     def _refused(self, type_: Type, table: str, outcome: Outcome) -> Measured:
         found = Measured(refused=" ".join(outcome.errors.split()).removeprefix("error: "))
-        # A name with quotes is escaped in the quotes of a message.
+        # A name with quotes is escaped inside the quotes of a message.
         said = outcome.said.replace('\\"', '"')
         if type_.name not in said or "panicked" in outcome.said:
             found.faults.append(f"the type is refused in other words: {outcome.said}")

@@ -1,4 +1,4 @@
-"""Abilities: a destination has those that it claims, and refuses packages that ask for others.
+"""Abilities: a destination has all that it claims, and refuses packages that ask for others.
 
 The list of each destination is the second table under "Abilities" of docs/specs/destination.md.
 After a change: `INRUSH_BLESS=1 pytest tests/conformance -k abilities`.

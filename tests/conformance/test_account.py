@@ -57,13 +57,14 @@ def test_every_row_that_is_read_is_in_the_account(place: Place, inrush: Inrush) 
 
 @pytest.mark.clause("D-32")
 def test_a_record_that_does_not_add_up_is_refused(job: Job) -> None:
-    """PostgreSQL refuses it by a CHECK; all other ledgers hold text that the next run checks."""
+    """PostgreSQL refuses such a record by a CHECK; other ledgers hold text that the next run
+    checks."""
     job.killed_at("after_unit_commit")
     if isinstance(job.place, PostgreSql) and not isinstance(job.place, AdbcPostgreSql):
         with pytest.raises(psycopg.errors.CheckViolation, match="shard_account"):
             job.place.execute("UPDATE inrush.shard SET rows_read = rows_read + 1")
     else:
-        # Of each unit one row more was read than is accounted for.
+        # In each unit, one row more was read than is accounted for.
         job.place.miscount('rows_read":500', 'rows_read":501')
         said = "does not add up: 501 read is not 500 loaded + 0 rejected + 0 skipped"
         job.run().expect(VERIFICATION, ".csv, bytes 0 to the end: the account", said)
@@ -83,7 +84,7 @@ def test_rows_lost_on_the_way_are_found_before_the_switch(make_job: MakeJob, mod
         outcome = job.inrush("run", job.package, environment=environment)
         outcome.expect(VERIFICATION, "rows")
         job.assert_nothing(before)
-        # The committed rows may be the damaged ones.
+        # The committed rows may be those of the damaged record.
         job.inrush("cleanup", *job.place.words).expect(CLEAN)
         job.assert_nothing(before)
     job.run().expect(CLEAN)

@@ -1,9 +1,8 @@
-"""Editions of SQL Server: each has its abilities, and refuses the others.
+"""Editions of SQL Server: each has its abilities, and refuses all others.
 
 The double is SQL Server 2022 in the rest of the suite. Here it is another version or edition, with
-the rules of `sqlserver.double.editions`. An ability that the double lacks as SQL Server 2022 is
-left out: the refusal is the same for each edition.
-"""
+the rules of `sqlserver.double.editions`. Abilities that SQL Server 2022 lacks too are left out,
+because every edition refuses them alike. """
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every type: NULL, extremes and odd values are read back, or are rejects with a reason.
+"""Every type: NULL, extremes and odd values are read back, or are rejected with a reason.
 
 docs/types.md is generated from the findings. After a change:
 `INRUSH_BLESS=1 pytest tests/conformance -k matrix`.
@@ -53,7 +53,7 @@ def test_a_moment_of_python_is_the_one_of_a_text() -> None:
     """A client returns moments as objects: python-tds, which reads a real SQL Server."""
     at = datetime.datetime(1970, 1, 1, 0, 0, 0, 500_000, datetime.timezone.utc)
     assert canonical("timestamptz", at) == canonical("timestamptz", "1970-01-01 00:00:00.5+00")
-    # Another offset is kept, and shows as a difference.
+    # Another offset is kept, so that it shows as a difference.
     east = at.astimezone(datetime.timezone(datetime.timedelta(hours=1)))
     assert canonical("timestamptz", east) == "1970-01-01 01:00:00.5+01:00"
 

@@ -1,4 +1,4 @@
-"""A failed publish: nothing of it is visible; once the cause is fixed, the same command works."""
+"""After a failed publish nothing is visible; once the cause is fixed, the same command works."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_constraint_of_the_target_refuses_a_row(make_job: MakeJob) -> None:
 
 @pytest.mark.clause("D-15", "D-19")
 def test_a_table_with_rows_appears_meanwhile(job: Job) -> None:
-    """Another load makes the table while this one is paused, or ended if only one may run."""
+    """Another load makes the table while this one is paused, or has ended if only one may run."""
     other = row(record(10_000))
     with job.stopped_at("before_switch") as running:
         if not job.place.keeps("D-29"):

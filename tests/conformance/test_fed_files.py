@@ -35,7 +35,7 @@ class Text:
 
     text: str
     rows: list[Row]
-    # Line and byte of each reject.
+    # The line and byte of each reject.
     rejects: list[tuple[int, int]]
 
 
@@ -48,8 +48,7 @@ def make(first: int = 0, seed: str = "fed", bad_from: int = 0) -> Text:
     offset = len(HEADER)
     for number in range(first, first + ROWS):
         is_bad = number % BAD_EVERY == 5 and number >= bad_from
-        # A quoted line end, which looks like the end of a record to a reader that starts in the
-        # middle.
+        # A quoted line end: a reader that starts in the middle takes it for the end of a record.
         note = numbers.randbytes(1_000).hex()
         line = f'{"x" if is_bad else ""}{number},"{note[:1000]}\n{number},{note[1000:]}"\n'
         if is_bad:
@@ -161,7 +160,7 @@ def test_all_streams_load_a_compressed_file(fed: Fed, made: Text) -> None:
     # Each stream gets one of five ranges, and the last stream that asks gets the rest.
     busy = [stream for stream in outcome.report["streams"] if stream["pieces"] > 0]
     assert len(busy) > 1 or not shared, outcome.report["streams"]
-    # The account of the text is that of the file, whichever stream has read it.
+    # Text is accounted to its file, whichever stream has read it.
     assert outcome.report["account"]["bytes_read"] == len(made.text.encode())
     fed.run(1).expect(LOADED_WITH_REJECTS, "already loaded")
 
@@ -213,7 +212,7 @@ def test_killed_again_and_again(fed: Fed, made: Text) -> None:
 
 @pytest.mark.clause("D-22", "D-24", "D-36")
 def test_rejects_of_a_last_range_are_kept(place: Place, inrush: Inrush) -> None:
-    """A transaction of several ranges has one file of rejects, whichever range they are from."""
+    """A transaction of several ranges has one reject file for all of its ranges."""
     made = make(bad_from=ROWS - 800)
     assert len(made.rejects) == 1
     inrush.write("large.csv.gz", gzip.compress(made.text.encode(), 1))

@@ -1,4 +1,5 @@
-"""Killed at every step, then the same command: exactly the right rows, and nothing left."""
+"""A load is killed at each step; then the same command loads exactly the right rows and cleans
+up."""
 
 from __future__ import annotations
 
@@ -55,8 +56,8 @@ def test_killed_over_rows_that_are_there(make_job: MakeJob, mode: str, point: st
 
 @pytest.mark.clause("D-22", "D-23", "D-24")
 def test_killed_again_and_again(job: Job) -> None:
-    # When a commit was reached, the other stream may have committed all other units, too: then no
-    # row is left to copy.
+    # When a commit is reached, the other stream may have committed all other units. Then no row is
+    # left to copy.
     for point in ("in_copy", "after_unit_commit", "in_switch", "before_switch_commit"):
         job.killed_at(point)
         job.assert_nothing()
@@ -76,7 +77,8 @@ def test_committed_units_are_kept(job: Job) -> None:
 
 @pytest.mark.clause("D-22", "D-24")
 def test_what_was_not_committed_is_loaded_by_the_next_run(make_job: MakeJob) -> None:
-    """One file after the other: one is read, one is begun, one is not read at all."""
+    """With one stream: the first file was read, the second was begun, the third was not read at
+    all."""
     job = make_job(run={"streams": 1})
     job.killed_at("in_copy:2")
     report = job.run("--json").expect(CLEAN).report

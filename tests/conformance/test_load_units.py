@@ -1,4 +1,4 @@
-"""Load units: they do not depend on the number of streams, and several small files may be one."""
+"""Load units do not depend on the number of streams; several small files may be one unit."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ FILES = (30, 0, 70, 2_000, 1, 40)
 MERGE_BYTES = 20_000
 # The splits of each unit.
 UNITS = [["part.0.csv", "part.1.csv", "part.2.csv"], ["part.3.csv"], ["part.4.csv", "part.5.csv"]]
-# Rows whose number is not a number, by file: the line of each.
+# By file, the lines of the rows whose number is not a number.
 BAD = {"part.0.csv": (4, 9), "part.2.csv": (70,), "part.5.csv": (2,)}
 
 

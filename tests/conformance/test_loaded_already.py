@@ -61,7 +61,7 @@ def test_again_that_was_killed_loads_once_more_in_all(make_job: MakeJob, point: 
     job.assert_done(job.rows)
     if point in ("after_switch_commit", "before_report"):
         outcome.expect(CLEAN, "already loaded", "was killed before it wrote its report")
-    # That command is over, so the next one is another load.
+    # The previous command has ended, so the next one is another load.
     job.run("--again").expect(CLEAN)
     job.assert_done([*job.rows, *job.rows])
 

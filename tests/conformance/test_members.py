@@ -1,7 +1,7 @@
-"""Lookups with `unmatched = "add"`: the publish adds members to the reference, each once.
+"""Lookups with `unmatched = "add"`: the publish adds each new member to the reference once.
 
-What only PostgreSQL has (several servers, routing, grants) is in tests/postgres/test_members.py.
-"""
+Features that only PostgreSQL has (several servers, routing, grants) are tested in
+tests/postgres/test_members.py. """
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KILL_POINTS = [*kill_points.ALL, "in_copy:3", "unit_commit_sent:3", "after_unit_
 
 
 def step_that_adds(**lookup: Value) -> str:
-    """Return the step that looks up customers and adds those that are not there."""
+    """Return the step that looks up customers and adds the missing ones."""
     said: dict[str, Value] = {"connection": "target", "table": "customers", **lookup}
     return step(
         lookup=said, on={"customer": "no"}, take={"customer_key": "customer_key"}, unmatched="add"
@@ -97,7 +97,8 @@ class Customers:
 
 @pytest.fixture
 def customers(place: Place, inrush: Inrush) -> Customers:
-    """Return each destination that adds members. The suite of abilities holds the others to it."""
+    """Return each destination that adds members; `test_abilities.py` checks that the others
+    refuse."""
     if "add members" not in CLAIMS[place.title]:
         pytest.skip(
             f"{place.title} cannot add members; test_abilities.py checks that it refuses it"
@@ -170,8 +171,8 @@ def test_keys_of_two_columns_in_two_flows_share_a_member(customers: Customers) -
         mode="append",
     )
     first += adding("r1", "n1", "near") + adding("r2", "n2", "far")
-    # By name, `number` sorts before `zone`, and `no` before `region`: the key's columns are at
-    # other places.
+    # By name, `number` sorts before `zone`, and `no` before `region`, so the order of the key's
+    # columns differs.
     second = flow("b", "b.csv", columns=["id int", "zone text", "number bigint"], mode="append")
     second += adding("zone", "number", "shop")
     path = inrush.write("package.toml", place.package(first, second))
@@ -230,7 +231,7 @@ def test_the_first_members_of_an_empty_reference(customers: Customers) -> None:
     outcome = customers.inrush("run", customers.package()).expect(CLEAN)
     assert members_of(outcome) == [members]
     customers.assert_loaded(rows)
-    # The number of an existing row is given to no other row.
+    # No other row gets the number of an existing row.
     taken = customers.place.query("SELECT count(*) FROM customers WHERE customer_key <= 5")
     assert taken == [(0,)]
 

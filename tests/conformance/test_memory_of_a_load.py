@@ -1,4 +1,5 @@
-"""Memory depends on streams and buffers: rows add none, and files no more than the plan says."""
+"""Memory depends on streams and buffers; rows add none, and files add no more than the plan
+says."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from harness.plans import larger_code_kib, promised_kib, write_many_files
 LINE = "{},some text that is neither short nor long,12345.67,2024-02-29\n"
 COLUMNS = ["id integer not null", "note text", "price numeric(15,2)", "day date"]
 PARTS = 2
-# Even the smaller number of rows fills all buffers of all destinations, because it is sent at a
-# rate that is below the rate of reading.
+# The rows are sent more slowly than they are read, so even the smaller number of rows fills all
+# buffers of all destinations.
 ROWS_OF_A_PART = (400_000, 1_600_000)
 FEW_ROWS_RATE = 10_000_000
 
@@ -89,7 +90,7 @@ def test_many_files_stay_within_the_figure_of_the_plan(
     place: Place, inrush: Inrush, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(place, "options", {**place.options, **place.memory_options})
-    # Most destinations make each of them a unit.
+    # In most destinations each file is a unit.
     write_many_files(inrush.folder / "many", 400)
     target = flow("many", "many/*.csv", columns=["id integer", "note text"])
     path = inrush.write("many.toml", place.package(target))

@@ -47,7 +47,8 @@ POINTS = [
 
 @pytest.fixture
 def merging(place: Place) -> Place:
-    """Return each destination that merges rows. The suite of abilities holds the others to it."""
+    """Return each destination that merges rows; `test_abilities.py` checks that the others
+    refuse."""
     if "upsert" not in CLAIMS[place.title]:
         pytest.skip(f"{place.title} cannot merge; test_abilities.py checks that it refuses it")
     return place
@@ -199,12 +200,12 @@ def test_a_table_that_alters_merged_rows_keeps_its_own(merging: Place, inrush: I
     assert merging.rows("t", ("text", "text")) == before
 
 
-# Columns of texts, the statement that makes them unique, and what becomes of the rows ABC, abc and
-# aBC: the first is in the target, and the others are in a file.
+# Columns of texts, the statement that makes them unique, and the result for the rows ABC, abc and
+# aBC. The first row is in the target, and the others are in a file.
 BY_BYTES = [("ABC", "old"), ("aBC", "two"), ("abc", "one")]
 COLLATED = {
-    # Collations in which texts of other bytes are equal need ICU. Of the suite's servers only this
-    # one is built with it.
+    # Collations in which texts with different bytes are equal need ICU. Only this one of the
+    # suite's servers is built with ICU.
     (PostgreSql15,): [
         ("text", "(id)", BY_BYTES),
         ("text COLLATE folded", "(id)", [("ABC", "one")]),
@@ -240,7 +241,8 @@ COLLATED = {
 def test_texts_are_compared_as_the_unique_index_does(
     merging: Place, inrush: Inrush, scd: bool
 ) -> None:
-    """By bytes, or in the index's collation, in which the second row of the file is a reject."""
+    """Texts are compared by bytes, or by the index's collation, where the file's second row is a
+    reject."""
     cases = next(own for kinds, own in COLLATED.items() if isinstance(merging, kinds))
     of_versions = ", valid_from timestamptz NOT NULL, valid_to timestamptz" if scd else ""
     is_current = " WHERE valid_to IS NULL" if scd else ""
@@ -277,7 +279,7 @@ def test_texts_are_compared_as_the_unique_index_does(
 @pytest.mark.clause("D-20", "D-37", "D-46")
 @pytest.mark.parametrize("scd", [False, True], ids=["upsert", "scd"])
 def test_rows_that_cannot_be_merged_are_rejects(merging: Place, inrush: Inrush, scd: bool) -> None:
-    """Two rows are refused: the second of two rows with one key, and one that breaks a CHECK."""
+    """Two rows are refused: the second row with the same key, and a row that violates a CHECK."""
     more: dict[str, Value] = {"scd": {}} if scd else {}
     key = "UNIQUE (id)"
     if scd:
@@ -499,8 +501,8 @@ def test_a_version_does_not_begin_inside_an_ended_one(
         "UPDATE customer SET valid_to = valid_from WHERE no = 3 AND valid_to IS NOT NULL"
     )
     (table,) = customers.run().expect(CLEAN).report["tables"]
-    # In SECOND the tracked values of 20 rows differ, in 10 rows only other values, and 10 rows are
-    # new.
+    # In SECOND the tracked values of 20 rows differ, only other values of 10 rows differ, and 10
+    # rows are new.
     changed = 19 if is_new else 20
     assert table["versions"] == {
         "new": 30 - changed, "changed": changed, "overwritten": 10, "unchanged": 0
@@ -544,7 +546,7 @@ def test_targets_that_cannot_keep_versions(merging: Place, inrush: Inrush) -> No
 
 @pytest.mark.clause("D-47")
 def test_two_current_versions_of_a_key(merging: Place, inrush: Inrush) -> None:
-    """Without indexes on some rows, a database cannot keep other programs from writing two."""
+    """A database without partial indexes cannot keep other programs from writing two."""
     if merging.partial_indexes:
         pytest.skip("its index refuses them")
     customers = Customers(merging, inrush)

@@ -10,7 +10,7 @@ from conformance.destinations import Place
 from harness.command import CLEAN, FAILED, USAGE, Inrush
 from harness.packages import Value, flow
 
-# Each is a valid name, and would become code if it were not quoted.
+# Each is a valid name that would become code if it were not quoted.
 NAMES = {
     "double_quote": 'say "yes"',
     "single_quote": "o'clock",
@@ -77,7 +77,7 @@ def test_a_name_is_taken_as_it_is(place: Place, inrush: Inrush, name: str) -> No
 
 @pytest.mark.clause("D-3")
 def test_columns_that_differ_only_in_case(place: Place, inrush: Inrush) -> None:
-    """Some destinations treat them as the same name; then they are refused before anything runs."""
+    """A destination that treats them as the same name refuses them before anything runs."""
     inrush.write("rows.csv", "note,NOTE\na,b\n")
     words = ("--table", "t", "--columns", '"note" text, "NOTE" text')
     outcome = inrush("load", "rows.csv", *place.words, *words)

@@ -49,11 +49,11 @@ def test_status_asks_the_lock_and_names_the_staging_tables(job: Job) -> None:
             asked.expect(FAILED, str(running.process.pid))
         running.process.kill()
         running.wait()
-    # A session that the server has not ended yet holds the run.
+    # The run is still held by a session that the server has not ended yet.
     job.place.wait_for_no_session()
     (stopped,) = runs(status())
     assert not stopped["held"]
-    # A folder has files for staging, and no tables.
+    # A folder has staging files instead of staging tables.
     left = {name for name in job.place.tables() - {TABLE} if "/" not in name}
     assert {re.findall(r"\w+", name)[-1] for name in stopped["staging_tables"]} == left
     job.run().expect(CLEAN)

@@ -1,4 +1,4 @@
-"""Promises of DuckDB, SQLite and Parquet files in addition to those of all destinations."""
+"""Guarantees of DuckDB, SQLite and Parquet files in addition to those of all destinations."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_options_come_with_what_is_saved(inrush: Inrush, monkeypatch: pytest.Mon
 
 
 def library_of(module: str) -> Path:
-    """Return a file of a Python package: its own, or the library of a driver."""
+    """Return a file of a Python package: the package's own library, or a driver's library."""
     spec = importlib.util.find_spec(module)
     assert spec is not None
     assert spec.origin is not None

@@ -1,4 +1,4 @@
-"""Rows of one source for several tables: each is in the tables that take it, or is reported once.
+"""Rows of one source for several tables: each is in every table that takes it, or is reported once.
 
 The expected rows of each table are computed here, in plain Python.
 """
@@ -41,13 +41,13 @@ ID, GROSS = 0, 4
 
 @dataclass
 class OutputsJob:
-    """A load into several tables, and what it must end with."""
+    """A load into several tables, and its expected result."""
 
     place: Place
     inrush: Inrush
     package: Path
     tables: dict[str, list[Row]]
-    # The rejects of reading and of the steps, and those that no output takes.
+    # The rejects of reading and of the steps, and the rows that no output takes.
     rejects: list[tuple[int, str | None, str]]
     rows_read: int
     types: Sequence[str] = TYPES
@@ -59,7 +59,7 @@ class OutputsJob:
         for table, rows in self.tables.items():
             assert self.place.rows(table, self.types) == in_order(rows), table
         assert self.place.tables() == set(self.tables)
-        # All rejects are those of the first table: no row is reported twice.
+        # All rejects are reported for the first table, so that no row is reported twice.
         for table in outcome.report["tables"]:
             account, name = table["account"], table["flow"]
             assert_adds_up(account)
@@ -194,7 +194,8 @@ def test_another_condition_is_another_load(place: Place, inrush: Inrush) -> None
 
 @pytest.mark.parametrize("each", [False, True], ids=["first", "each"])
 def test_a_corrected_row_goes_to_its_output(place: Place, inrush: Inrush, each: bool) -> None:
-    """A row of no output may go to any; a row that one target refused goes to that target alone."""
+    """A row that no output took may go to any output; one that a target refused goes only to that
+    target."""
     inrush.write("rows.csv", "id,kind,note\n1,a,x\n2,b,y\n3,c,z\n4,b,\nx,b,v\n")
     settings: dict[str, Any] = {
         "columns": ["id bigint", "kind text", "note text"],

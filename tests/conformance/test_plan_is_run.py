@@ -25,7 +25,7 @@ from harness.planned_steps import compare, planned
 COLUMNS: list[Value] = ["id int", "day date"]
 ROWS = "id,day\n1,2024-01-01\n2,2024-01-31\n"
 
-# The settings of a flow into a table that exists, and has rows.
+# The settings of a flow into an existing table with rows.
 MODES: dict[str, dict[str, Any]] = {
     "append": {"mode": "append"},
     "replace": {"mode": "replace"},
@@ -96,7 +96,7 @@ class Logged:
         return [one for one in statements if one.startswith("ANALYZE")]
 
     def command(self, *words: str, **environment: str) -> Outcome:
-        """Run a command of the package, and forget the log of earlier ones."""
+        """Clear the log, and run a command on the package."""
         self.driver.log.unlink(missing_ok=True)
         return self.inrush(
             words[0],
@@ -221,7 +221,8 @@ def test_a_run_that_resumes_another(logged: Logged, point: str) -> None:
 @pytest.mark.clause("D-45")
 @pytest.mark.parametrize("change", ["left out", "added"])
 def test_a_statement_that_differs_is_found(logged: Logged, change: str) -> None:
-    """The comparison itself fails if the plan has a statement more, or less, than the run."""
+    """The comparison fails if the plan has a statement that the run lacks, or the other way
+    round."""
     logged.inrush.write("package.toml", logged.place.package(into()))
     output = logged.command("check").expect(CLEAN).output
     lines = output.splitlines()

@@ -1,4 +1,4 @@
-"""How a destination is reached: missing abilities are printed, secrets never."""
+"""Connecting to a destination: missing abilities are printed, secrets never."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harness.packages import flow, package
 SECRET = "s3cr3t-0f-the-suite"  # noqa: S105
 COLUMNS = "n integer"
 
-# Addresses where nothing is or can be; none of them may be created.
+# Addresses where nothing exists or can exist; none of them may be created.
 NOWHERE: dict[str, list[str]] = {
     "no_server": ["--to", "postgresql://nobody@127.0.0.1:1/nothing"],
     "no_folder": ["--to", "missing/folder/x.duckdb"],
@@ -79,7 +79,7 @@ def test_a_package_and_the_command_line_mean_the_same(job: Job) -> None:
 
 @pytest.mark.clause("D-4", "D-5")
 def test_a_plan_changes_nothing(job: Job) -> None:
-    """The plan also lists missing promises, if the destination declares some."""
+    """The plan also lists the guarantees that the destination declares as missing."""
     job.inrush("check", job.package).expect(CLEAN, "loaded", "Destination")
     assert job.place.tables() == set()
     job.run().expect(CLEAN)
@@ -90,7 +90,7 @@ def test_a_plan_changes_nothing(job: Job) -> None:
 def test_a_mode_that_it_lacks_is_refused(job: Job) -> None:
     place, inrush = job.place, job.inrush
     if "upsert" in abilities.claims()[place.title]:
-        # It lacks no ability: test_merge.py merges.
+        # It lacks no ability; test_merge.py tests merging.
         job.run().expect(CLEAN)
         return
     write_rows(inrush)

@@ -15,7 +15,8 @@ AFTER = ["after_switch_commit", "before_report"]
 
 
 def look(job: Job) -> list[Row] | str | None:
-    """Return the rows that a reader finds, or that it must wait if that is declared."""
+    """Return the rows that a reader finds, or that the reader must wait, if the destination
+    declares so."""
     try:
         return job.found
     except KeptOutError:

@@ -1,4 +1,4 @@
-"""A stopped run whose rows cannot be kept: the reason that is told, and the fix, are true."""
+"""A stopped run whose rows cannot be kept: the reported reason and the fix are true."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_the_rows_of_a_reference_have_changed(place: Place, inrush: Inrush) -> N
 
 @pytest.mark.clause("D-39")
 def test_a_setting_has_changed(place: Place, inrush: Inrush) -> None:
-    """Without steps, none of their causes is named, except that there were some."""
+    """Without steps, the only reason about steps is that the earlier run had some."""
     write_files(inrush, {})
     path = stopped(place, inrush, "")
     path.write_text(
@@ -83,7 +83,7 @@ def test_a_setting_has_changed(place: Place, inrush: Inrush) -> None:
 @pytest.mark.clause("D-22")
 @pytest.mark.parametrize("distinct", [False, True])
 def test_a_file_has_another_size(place: Place, inrush: Inrush, distinct: bool) -> None:
-    """The hint says what `--again` keeps, and so it does."""
+    """The hint says what `--again` keeps, and `--again` keeps it."""
     write_files(inrush, {})
     path = stopped(place, inrush, step(distinct_on=["id"]) if distinct else "")
     for part in range(3):

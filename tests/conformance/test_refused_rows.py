@@ -1,4 +1,4 @@
-"""Rows that a constraint of the target refuses: rejects, exactly those of a load row by row."""
+"""Rows that a constraint of the target refuses are rejects, exactly as in a load row by row."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FILES = 3
 ROWS_OF_A_FILE = 250
 CLAIMS = abilities.claims()
 NAME = "reject refused rows"
-# The three files are loaded, and then again.
+# The three files are loaded twice.
 OF_UNITS = ("before_unit_commit:5", "after_unit_commit:5")
 
 # A row as its file writes it, and its file and line.
@@ -193,7 +193,7 @@ def test_rejects_of_both_kinds_in_one_batch(place: Place, inrush: Inrush) -> Non
     outcome = inrush("run", inrush.write("package.toml", place.package(one)))
     outcome.expect(LOADED_WITH_REJECTS)
     told = [(one["line"], one["code"]) for one in outcome.rejects()]
-    # A NULL conflicts with another one in some databases.
+    # In some databases a NULL conflicts with another NULL.
     conflicts = place.in_unique_key(None) is not None
     again = [(7, "duplicate_key")] if conflicts else []
     assert told == [(3, "syntax"), (5, "duplicate_key"), *again, (9, "duplicate_key")]
@@ -203,7 +203,7 @@ def test_rejects_of_both_kinds_in_one_batch(place: Place, inrush: Inrush) -> Non
 
 @pytest.mark.clause("D-20", "D-37")
 def test_a_pipe_whose_rows_are_refused(guarded: Guarded) -> None:
-    """A pipe's rows may be gone when the refusal comes: the load fails, or rejects the row."""
+    """A pipe's rows may be gone when the refusal comes, so the load fails or rejects the row."""
     pipe = guarded.inrush.folder / "feed.csv"
     os.mkfifo(pipe)
     one = flow(TABLE, pipe.name, columns=COLUMNS, mode="append", rejects={"rows_max": 1})

@@ -1,4 +1,4 @@
-"""Rejects are kept with place and reason up to the limit, and can be replayed; beyond it, none."""
+"""Rejects up to the limit are kept with place and reason, and can be replayed; beyond it, none."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_up_to_the_limit_they_are_kept_and_mended(place: Place, inrush: Inrush) 
     (file,) = (folder / "rejects").glob("*.rejects")
     file.write_text(HEADER + "".join(",".join(values) + "\n" for values in mended))
     for _ in range(2):
-        # It loads once.
+        # The file is loaded once.
         inrush("rejects", "replay", folder.name).expect(CLEAN)
         assert place.rows(TABLE, TYPES) == in_order([*good, *map(row, mended)])
 

@@ -1,4 +1,4 @@
-"""Several flows in one package: all of their tables, or none."""
+"""Several flows in one package: all of their tables are loaded, or none."""
 
 from __future__ import annotations
 

@@ -235,14 +235,15 @@ def test_the_process_that_holds_the_run_is_killed(hosts: Hosts, point: str) -> N
 
 
 def _published(hosts: Hosts, late: Running) -> str:
-    """Let a process without shares load and publish the run, and then resume the late one."""
+    """Let a process without shares load and publish the run, and then resume the late process."""
     hosts.assert_done(hosts.inrush("run", hosts.package))
     late.resume()
     return "is published"
 
 
 def _taken_over(hosts: Hosts, late: Running) -> str:
-    """Let another process take over the run, and resume the late one while the other waits."""
+    """Let another process take over the run, and resume the late process while the other one
+    waits."""
     with hosts.inrush.start("run", hosts.package, "--shares=1") as held:
         polling.until(lambda: json.loads(hosts.plan.read_text())["run"]["epoch"] == 2, running=held)
         late.resume()
@@ -326,7 +327,7 @@ def test_a_process_that_is_suspended_is_not_waited_for(hosts: Hosts) -> None:
         words = ("join", hosts.package, hosts.plan, "--share=1", "--streams=1")
         with hosts.inrush.stopped_by("stop:before_unit_commit:2", *words) as late:
             ended = held.wait().expect(FAILED, "share 1 (", "has stopped or was suspended)")
-            # No other process has taken over the run, so the units of the late one are kept.
+            # No other process has taken over the run, so the units of the late process are kept.
             late.resume().wait().expect(LOADED_WITH_REJECTS)
     assert hosts.found is None, ended.said
     again = hosts.inrush("run", hosts.package)
@@ -336,7 +337,8 @@ def test_a_process_that_is_suspended_is_not_waited_for(hosts: Hosts) -> None:
 
 @pytest.mark.clause("D-40")
 def test_a_process_that_is_slow_is_waited_for(hosts: Hosts) -> None:
-    """It loads for longer than the run waits for a silent process, but it is not silent."""
+    """The process loads for longer than the run waits for a silent process, but it is not
+    silent."""
     wait_s = 8
     share_bytes = sum(
         len(_line(number)) for file in range(0, FILES, 2) for number in _numbers(file)
@@ -407,7 +409,7 @@ def test_all_hosts_together_keep_to_the_limit_of_rejects(hosts: Hosts) -> None:
             hosts.join(share).expect(LOADED_WITH_REJECTS)
         held.wait().expect(REJECT_LIMIT, f"rejected {FILES} rows", f"the limit is {FILES - 1}")
     assert hosts.found is None
-    # With a larger limit it is a changed package, but its command still keeps the loaded units.
+    # A larger limit changes the package, but the command still keeps the loaded units.
     hosts.write(rows_max=FILES)
     ended = hosts.inrush("run", package)
     hosts.assert_done(ended)

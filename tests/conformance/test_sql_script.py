@@ -83,7 +83,7 @@ def catalog(place: Place) -> list[str]:
 
 
 def performed(place: Place, script: Path) -> None:
-    """Run a script by the database's own client."""
+    """Run a script with the database's own client."""
     if isinstance(place, AdbcPostgreSql):
         run_script(place.database, script)
     elif isinstance(place, AdbcSqlite):

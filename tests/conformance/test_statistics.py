@@ -1,7 +1,6 @@
 """Statistics of the targets, which a package asks for with `analyze = true`.
 
-`abilities.py` shows that they are updated, and `test_plan_is_run.py` by which statements.
-"""
+`abilities.py` shows that they are updated; `test_plan_is_run.py` shows the statements. """
 
 from __future__ import annotations
 

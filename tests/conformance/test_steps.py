@@ -99,7 +99,7 @@ def through_steps(given: list[Record]) -> Expected:
 
 @dataclass
 class SteppedJob:
-    """A load with steps, and what it must end with."""
+    """A load with steps, and its expected result."""
 
     place: Place
     inrush: Inrush
@@ -207,7 +207,7 @@ def test_a_check_can_fail_the_load(place: Place, inrush: Inrush) -> None:
 
 @pytest.mark.clause("D-32")
 def test_columns_of_the_target_decide_what_is_loaded(place: Place, inrush: Inrush) -> None:
-    """Columns that only steps use are read; columns of the target may be filled by steps alone."""
+    """Columns that only steps use are read; a column of the target may be filled by steps alone."""
     inrush.write("before.csv", "id,total,kind\n0,0.50,x\n")
     words = ("--table", TABLE, "--columns", "id integer, total numeric(12,2), kind text")
     inrush("load", "before.csv", *place.words, *words).expect(CLEAN)
@@ -236,7 +236,7 @@ def test_columns_of_the_target_decide_what_is_loaded(place: Place, inrush: Inrus
 def test_infinite_times_stay_infinite_in_a_column_of_another_type(
     place: Place, inrush: Inrush
 ) -> None:
-    """In a batch, infinity is a number that a reader of Arrow would take for another day."""
+    """In a batch, infinity is a number that a reader of Arrow would take for an ordinary day."""
     inrush.write("before.csv", "id,day_text,time_text\n0,x,y\n")
     words = ("--table", TABLE, "--columns", "id integer, day_text text, time_text text")
     inrush("load", "before.csv", *place.words, *words).expect(CLEAN)

@@ -1,4 +1,4 @@
-"""`verify = "sums"`: a destination makes exact sums of the rows that it stores."""
+"""`verify = "sums"`: a destination computes exact sums of the rows that it stores."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ COUNTED_ONLY = "only the NULLs of these columns are verified"
 def test_rows_of_any_type_have_their_sums(
     kind: type[Place], measure: Measure, make_place: MakePlace, tmp_path: Path
 ) -> None:
-    """Extremes, odd values and NULLs: the sums agree, rows and rejects are as with a count."""
+    """With extremes, odd values and NULLs, the sums agree, and rows and rejects are as with a
+    count."""
     summed = Measuring(make_place(kind, tmp_path), Inrush(tmp_path), "--verify", "sums")
     for type_ in TYPES:
         assert summed.of(type_) == measure(kind, type_), type_.name

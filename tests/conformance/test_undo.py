@@ -1,4 +1,4 @@
-"""`inrush undo`: the rows of a run are taken out of its targets again."""
+"""`inrush undo` removes the rows of a run from its targets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from conformance.destinations import (
 from harness.command import CLEAN, FAILED, Inrush, Outcome
 from harness.packages import Value, flow
 
-# What PostgreSQL can undo is in tests/postgres.
+# The undo of PostgreSQL is tested in tests/postgres.
 UNDOING = [
     kind for kind in PLACES if "undo" in claims()[kind.title] and not issubclass(kind, PostgreSql)
 ]
@@ -32,7 +32,7 @@ UNDOING = [
 BY_FILES = [kind for kind in UNDOING if not kind.speaks_sql]
 # In a table, the rows of a run cannot be found. Replaced rows can be kept.
 BY_TABLES = [kind for kind in UNDOING if kind.speaks_sql]
-# Of these, the ones that merge rows by a key.
+# The destinations of BY_TABLES that merge rows by a key.
 MERGING = [kind for kind in BY_TABLES if "upsert" in claims()[kind.title]]
 TYPES = ("integer", "text")
 TABLES = ("one", "two")
@@ -229,7 +229,7 @@ def test_rows_are_kept_under_a_name(database: Loads) -> None:
     package.write_text(text)
     database.inrush("run", package).expect(CLEAN)
     assert database.rows("before") == [("100", "old"), ("101", "old")]
-    # A name that is taken is refused when the rows are published, and nothing is changed.
+    # If a name is taken, the publish is refused and nothing is changed.
     package.write_text(text.replace("new.", "old."))
     database.inrush("run", package).expect(FAILED, "before", "exists")
     assert database.rows("one") == [("200", "new"), ("201", "new")]

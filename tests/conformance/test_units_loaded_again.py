@@ -1,8 +1,7 @@
-"""Units of a stopped run whose rows have changed in the source: they leave staging, and no others.
+"""If the source has changed, only the changed units of a stopped run are removed from staging.
 
-The source is a table of PostgreSQL whose ranges are compared by count and sum. Only such a source
-has inputs that are loaded again alone.
-"""
+The source is a table of PostgreSQL whose ranges are compared by count and sum. Only with such a
+source can single inputs be loaded again. """
 
 from __future__ import annotations
 

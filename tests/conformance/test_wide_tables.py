@@ -1,4 +1,4 @@
-"""Very wide tables are loaded completely, or refused with the limit; never a crash."""
+"""Very wide tables are loaded completely, or refused with the limit; nothing crashes."""
 
 from __future__ import annotations
 

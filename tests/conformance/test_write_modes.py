@@ -1,4 +1,4 @@
-"""Append and replace: what happens to the existing rows."""
+"""Append and replace: the effect on the existing rows."""
 
 from __future__ import annotations
 

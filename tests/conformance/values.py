@@ -112,7 +112,7 @@ TYPES = (
         *("{}", "null", '"text"', "1e400", '{"b": 1, "a": 2,  "a": 3}', '{"e": "\\u00e9\\n"}'),
         '"' + "x" * 200_000 + '"',
     ),
-    # Types that only PostgreSQL has, and whose values it would change silently.
+    # Types that only PostgreSQL has, and whose values PostgreSQL would change silently.
     _type("interval year to month", "1 year 2 mons", "-2 mons", "00:00:00", "1 day"),
     _type("timetz", "12:00:00+02", "24:00:00+00", "23:59:59.999999-15:59:59", "12:00:00"),
     _type("money", "$1,234.56", "-$0.01", "$92,233,720,368,547,758.07", "1.239"),

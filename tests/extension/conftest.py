@@ -22,7 +22,7 @@ DEATHS = ("terminated by signal", "exited with exit code", "PANIC", "TRAP", "was
 def fast_server_of(
     start_shared_server: Callable[..., Server], session_folder: Path
 ) -> Callable[[int], Server]:
-    """Return a function that returns a version's running server that finds the extension."""
+    """Return a function that returns a version's running server, which can load the extension."""
     running: dict[int, Server] = {}
 
     def of(version: int) -> Server:
@@ -45,7 +45,7 @@ def fast_server_of(
     scope="session", params=extension.EXTENSION_VERSIONS, ids=lambda version: f"pg{version}"
 )
 def fast_server(request: pytest.FixtureRequest, fast_server_of: Callable[[int], Server]) -> Server:
-    """Return a running server of each version that finds the extension."""
+    """Return a running server of each version that can load the extension."""
     return fast_server_of(request.param)
 
 

@@ -1,4 +1,4 @@
-"""Damage to COPY BINARY streams and to the messages that carry them, from a seed."""
+"""Damages COPY BINARY streams, and the messages that carry them, from a seed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KINDS = b"dcfHSQPBEDXpFC\0zZ"
 
 
 def damaged(stream: bytes, chance: random.Random) -> bytes:
-    """Return the stream with a few bytes changed, lost, added or put elsewhere; or as it is."""
+    """Return the stream with a few bytes changed, lost, added or moved, or unchanged."""
     bytes_ = bytearray(stream)
     for _ in range(chance.choice((0, 1, 1, 1, 2, 5))):
         # The header is seldom damaged.
@@ -56,7 +56,7 @@ def cut(stream: bytes, chance: random.Random) -> list[bytes]:
 
 
 def disturbed(messages: list[bytes], chance: random.Random) -> list[bytes]:
-    """Return the messages with some lost, doubled, swapped or malformed, or as they are."""
+    """Return the messages with some lost, doubled, swapped or malformed, or unchanged."""
     messages = list(messages)
     for _ in range(chance.choice((0, 1, 1, 2))):
         place = chance.randrange(len(messages))

@@ -1,8 +1,8 @@
-"""An input of the fuzz target `fastcopy` as a server sees it: a table, and a stream of its rows.
+"""Turns an input of the fuzz target `fastcopy` into a table and a stream of its rows.
 
-The target (`fuzz/fuzz_targets/fastcopy.rs`) describes columns by numbers, like C describes them to
-the decoder. Here each becomes a column of SQL that C describes by the same numbers, or nearly so.
-"""
+The target (`fuzz/fuzz_targets/fastcopy.rs`) describes columns by numbers, as the C code does for
+the decoder. Here each becomes a column in SQL that the C code describes by the same numbers, or
+nearly so. """
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TYPES_OF_KERNEL: dict[int, tuple[str, ...]] = {
 }
 # All other numbers mean a type without a kernel: only its receive function reads it.
 RECEIVED = tuple(VALUES)
-# Where COPY found an error.
+# The place where COPY found an error.
 PLACE = re.compile(r"^W?COPY \w+, line (\d+)(?:, column (\w+))?", re.MULTILINE)
 
 
@@ -105,7 +105,7 @@ class FuzzedLoad:
             return None
         columns = [Column.described(f"c{n}", *described[3 * n : 3 * n + 3]) for n in range(count)]
         if not any(column.is_loaded for column in columns):
-            # A COPY without names takes every column that the table still has.
+            # A COPY without column names reads every column that the table still has.
             columns = [replace(column, is_dropped=True) for column in columns]
         return cls(tuple(columns), body, message_len, is_reversed=bool(data[2] & 1))
 
@@ -168,10 +168,9 @@ class FuzzedLoad:
     def without(self, error: Reply) -> FuzzedLoad | None:
         """Return the load without the bytes or the constraint that caused the error.
 
-        One refused field would hide all fields that follow it, so the rest is tried again: only the
-        rows, if something else follows them; NULL for a field whose value was refused; a table
-        without NOT NULL. None if nothing is left to try.
-        """
+        One refused field would hide all fields that follow it, so the rest is tried again. If
+        something else follows the rows, it is left out; a refused value becomes NULL; or the table
+        loses its NOT NULL. The result is None if nothing is left to try. """
         rows = self.rows()
         sound = self.with_rows(rows)
         if sound.body not in (self.body, self.body + TRAILER):

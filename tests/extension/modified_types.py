@@ -18,7 +18,7 @@ class Modified:
 
 
 def modified_types() -> Iterator[Modified]:
-    """Return all of them."""
+    """Return all types with modifiers."""
     yield from _moments()
     yield from _interval_fields()
     yield from _numerics()
@@ -63,7 +63,7 @@ def _numerics() -> Iterator[Modified]:
 
 
 def _lengths() -> Iterator[Modified]:
-    """Lengths on both sides of 127 bytes, with which the header of a value grows."""
+    """Lengths on both sides of 127 bytes, where the header of a value grows."""
     for length in (1, 2, 125, 126, 127, 128, 2000, 9000):
         whole = "x" * length
         texts = ("", "a", "  ", whole[1:], whole, whole + "x", whole + "  ", "é" * length)

@@ -1,7 +1,6 @@
 """The server as the fuzzer's oracle: each input is loaded by COPY BINARY and by the extension.
 
-Both must be refused with the same words, or store the same tuples.
-"""
+Both must fail with the same message, or store the same tuples. """
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from harness.servers import Database
 
 @dataclass
 class Compared:
-    """The number of loads that were compared, and their ends."""
+    """The number of compared loads, and how they ended."""
 
     inputs: int = 0
     # Loads that COPY accepted, with their rows and their fields that are not NULL.
@@ -40,7 +39,7 @@ class Compared:
 def compare(database: Database, inputs: Iterable[tuple[str, bytes]], way: str) -> Compared:
     """Load each input into a table of `a` and one of `b`, and fail where the two differ."""
     compared = Compared()
-    # The tables that have rows, with the input of each.
+    # The tables that have rows, each with its input.
     made: dict[str, str] = {}
     with RawSession(database) as session:
         opened = session.run("SELECT inrush_fastcopy.open()")
@@ -69,7 +68,7 @@ def compare(database: Database, inputs: Iterable[tuple[str, bytes]], way: str) -
 def _refusal(
     session: RawSession, load: FuzzedLoad, table: str, way: str, place: str
 ) -> Reply | None:
-    """Load it both ways, fail unless both end alike, and return the error if it was refused."""
+    """Load both ways, fail unless both end alike, and return the error if they failed."""
     told = []
     for schema, form in (("a", "FORMAT binary"), ("b", f"FORMAT inrush, WAY {way}")):
         name = f"{schema}.{table}"

@@ -216,7 +216,7 @@ def in_other_order(table: RandomTable, chance: random.Random) -> RandomTable:
 
 
 def _literal(value: str, chance: random.Random, *, large: bool) -> str:
-    """Return an SQL expression for a value of VALUES."""
+    """Return an SQL expression for a value of a type of VALUES."""
     medium = chance.choice((3, 60, 122, 123, 124, 125, 126, 127, 128, 129, 130, 200))
     if "{large}" in value or "{huge}" in value:
         length = chance.choice((1900, 2030, 2040, 8000) if "{large}" in value else (9000, 70000))

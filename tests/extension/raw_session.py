@@ -13,12 +13,12 @@ PROTOCOL = 196_608
 CANCEL = 80_877_102
 # If an answer takes longer, the server hangs.
 ANSWER_S = 60
-# What an error says to its reader: SQLSTATE, message, detail, hint and context.
+# The fields of an error that a user reads: SQLSTATE, message, detail, hint and context.
 TOLD = "SCMDHW"
 
 
 def message(kind: bytes, payload: bytes = b"") -> bytes:
-    """Return a message of a client, well formed."""
+    """Return a well-formed message of a client."""
     return kind + struct.pack(">i", 4 + len(payload)) + payload
 
 
@@ -29,7 +29,7 @@ def statement(text: str) -> bytes:
 
 @dataclass(frozen=True)
 class Reply:
-    """A message of the server; an error lacks its position in the server's source code."""
+    """A message of the server; errors are without their position in the server's source code."""
 
     kind: str
     payload: bytes | tuple[str, ...]
@@ -89,7 +89,7 @@ class RawSession:
         return replies
 
     def until_end(self) -> list[Reply]:
-        """Say that nothing more comes, and return all replies until the server hangs up."""
+        """Close the sending side, and return all replies until the server hangs up."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)
         replies = []
@@ -106,7 +106,8 @@ class RawSession:
         self._socket.close()
 
     def cancel(self) -> None:
-        """Ask the server to cancel the session's statement; the reply says only that it is read."""
+        """Ask the server to cancel the session's statement; the reply only says that it read the
+        request."""
         with self._connected() as other:
             other.sendall(struct.pack(">ii", 8 + len(self._key), CANCEL) + self._key)
             with contextlib.suppress(ConnectionResetError):

@@ -1,4 +1,4 @@
-"""The tuples in a table's file, without the fields that always differ between two loads."""
+"""Reads the tuples in a table's file, without the fields that always differ between two loads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HINTS = 0x0100 | 0x0400
 
 
 def tuples(database: Database, table: str) -> list[bytes]:
-    """Return the tuples of a table, after a checkpoint: xmax, then all from `t_infomask2` on.
+    """Return the tuples of a table, after a checkpoint: xmax, and everything from `t_infomask2` on.
 
     A value in a TOAST table is referenced by a number: the number and the table are left out here,
     and the values are compared as rows.
@@ -39,9 +39,8 @@ def assert_same_tuples(database: Database, tables: Iterable[str]) -> None:
 def assert_same_tuples_of(database: Database, places: Mapping[str, str]) -> None:
     """Fail unless the files of these tables in the schemas `a` and `b` hold the same tuples.
 
-    For thousands of small tables whose rows are compared elsewhere. The keys are their names; each
-    value says where the rows of a table came from.
-    """
+    This is for thousands of small tables whose rows are compared elsewhere. The keys are their
+    names; each value says where the rows of a table came from. """
     copied, fast = (
         _tuples_of(database, [f"{schema}.{name}" for name in places]) for schema in "ab"
     )

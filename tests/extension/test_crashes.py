@@ -90,7 +90,7 @@ def kill_backends(database: Database) -> None:
         "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'inrush % stream %'"
     )
     for (backend,) in streams:
-        # The server ends the other processes as soon as it sees that one has died.
+        # The server ends its other processes as soon as it notices that one has died.
         with contextlib.suppress(ProcessLookupError):
             os.kill(backend, signal.SIGKILL)
 
@@ -109,7 +109,7 @@ def test_the_same_command_goes_on_after_a_crash(
             durable_server.crash()
         else:
             kill_backends(database)
-        # A COMMIT in transit may have reached the disk; then the load is done.
+        # A COMMIT in transit may have reached the disk; then the load is complete.
         running.resume().wait(120)
     if victim == "backends":
         durable_server.restart()
@@ -173,7 +173,7 @@ def test_a_standby_has_the_same_pages(
         database = prepared(primary, servers_folder, inrush, f"followed_{way}", way)
         inrush("run", "package.toml").expect(CLEAN)
         assert_whole(database)
-        # This commits once the standby has replayed it, with all that was before.
+        # This COMMIT returns once the standby has replayed it and everything before it.
         database.execute("SET synchronous_commit = remote_apply; CREATE TABLE last ()")
         followed = Database(replica, database.name)
         assert_whole(followed)

@@ -1,4 +1,4 @@
-"""Damaged streams and messages, and cancels: the server ends each as it ends COPY, and runs on."""
+"""Damaged streams, damaged messages and cancels end as with COPY, and the server keeps running."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from harness.contents import contents
 from harness.pauses import wait_until
 from harness.servers import Database
 
-# INRUSH_SEEDS=1000:2000 in the environment plays other seeds, or more.
+# INRUSH_SEEDS=1000:2000 in the environment uses other seeds, or more.
 FIRST, _, LAST = os.environ.get("INRUSH_SEEDS", "0:4").partition(":")
 SEEDS = range(int(FIRST), int(LAST))
 STREAMS = 25
@@ -55,7 +55,7 @@ def making(schema: str, table: RandomTable, more: list[str]) -> list[str]:
 def begin(
     database: Database, schema: str, table: RandomTable, more: list[str]
 ) -> Iterator[RawSession]:
-    """Open a session with a transaction in which the table was made."""
+    """Open a session, and begin a transaction that makes the table."""
     with RawSession(database) as session:
         made = making(schema, table, more)
         replies = session.run("BEGIN", *made, "SELECT inrush_fastcopy.open()")
@@ -170,10 +170,10 @@ def test_cancels_at_random_points(prepared: Database, seed: int) -> None:
             if end != "hang up":
                 session.send(b"".join(messages[point:]))
                 replies = session.until_ready()
-                # It may come before or after the last row.
+                # The cancel may come before or after the last row.
                 assert sqlstates(replies) <= {ENDED_BY[end], None}, f"{place}: {replies}"
             if end == "cancel":
-                # If it comes late, it ends a statement after the COPY.
+                # A late cancel ends a statement after the COPY.
                 session.run("ROLLBACK", "SELECT 1")
                 made = making("b", table, more)
                 replies = session.run("BEGIN", *made) + load(session, copy, messages)

@@ -131,7 +131,7 @@ def wrong(value: bytes) -> Iterator[bytes]:
 
 
 def test_wrong_bytes_of_every_type(fast_database: Database) -> None:
-    """Each type's own errors are the same, and so are odd values that it accepts."""
+    """Each type's errors are the same, and so are the odd values that it accepts."""
     fast_database.execute(f"{PRELUDE} CREATE SCHEMA a; CREATE SCHEMA b")
     ways = [way for way in ways_of(fast_database.server.version) if way != "pages"]
     told = set()
@@ -140,7 +140,7 @@ def test_wrong_bytes_of_every_type(fast_database: Database) -> None:
         literal = text.replace("{medium}", "abc").replace("{n}", "7")
         literal = literal.replace("{{", "{").replace("}}", "}").replace("'", "''")
         stream = binary_of(fast_database, f"SELECT '{literal}'::{type_name}")
-        # Behind the header come the number of fields and the field's length.
+        # The number of fields and the field's length follow the header.
         value = stream[len(HEADER) + 6 : -len(TRAILER)]
         streams = [HEADER + GOOD_ROW + row(int4(2), bad) + TRAILER for bad in wrong(value)]
         for way in ways:
@@ -193,7 +193,7 @@ def test_other_encodings(fast_server: Server, session_folder: Path, encoding: st
     fast_server.done_with(database)
 
 
-# A row whose second field is NULL, which every type takes.
+# A row whose second field is NULL, which every type accepts.
 GOOD_ROW = row(int4(1), None)
 
 

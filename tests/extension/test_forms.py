@@ -1,7 +1,6 @@
-"""Every type, modifier, width and length, one after the other: the extension stores COPY's bytes.
+"""For every type, modifier, width and length, the extension stores the same bytes as COPY.
 
-The random tables of `test_stored_bytes.py` mix these; here chance leaves none out.
-"""
+The random tables of `test_stored_bytes.py` mix these; here none is left out by chance. """
 
 from __future__ import annotations
 
@@ -20,12 +19,12 @@ from harness.servers import Database
 MEDIUM = (0, 1, 2, 3, *range(120, 135))
 LARGE = (1900, 2040, 8000, 9000, 70_000)
 AROUND_TOAST = range(1985, 2050)
-# The largest value that a page holds without TOAST is of 8,132 bytes, if it stands alone.
+# The largest single value that fits on a page without TOAST has 8,132 bytes.
 AROUND_A_PAGE = range(8115, 8138)
 
 
 def literals(texts: Iterable[str]) -> Iterator[str]:
-    """Return SQL expressions for texts of VALUES, with all lengths that these stand for."""
+    """Return SQL expressions for the texts of VALUES, in all lengths that a text stands for."""
     for text in texts:
         for length in MEDIUM if "{medium}" in text else (0,):
             plain = text.replace("{medium}", "x" * length).replace("{n}", "7")
@@ -82,7 +81,7 @@ def test_every_type(fast_database: Database, *, is_in_order: bool) -> None:
 
 
 def test_every_modifier(fast_database: Database) -> None:
-    """Each value is sent as if its type had no modifier; both ways store the same, or refuse it."""
+    """Each value is sent as if its type had no modifier; both ways store the same or refuse it."""
     fast_database.execute("CREATE SCHEMA a; CREATE SCHEMA b")
     ways = [way for way in ways_of(fast_database.server.version) if way != "pages"]
     refused = stored = 0
@@ -108,7 +107,7 @@ def test_every_modifier(fast_database: Database) -> None:
 
 
 WIDTHS = (1, 2, 7, 8, 9, 15, 16, 17, 63, 64, 65, 255, 256, 257, 1599, 1600)
-# One of this many columns is dropped, beginning with the first; or only the first, or the last.
+# One of this many columns is dropped, beginning with the first; or only the first or the last is.
 DROPPED = {"none": slice(0), "first": slice(1), "last": slice(-1, None), "some": slice(1, None, 3)}
 KINDS = {"int2": "7::int2", '"char"': "'x'::\"char\"", "bool": "true"}
 # Which columns are NULL in a row.
@@ -153,11 +152,12 @@ def test_every_width(fast_database: Database, dropped: str) -> None:
 @pytest.mark.parametrize("type_name", ["text", "bytea", "jsonb"])
 @pytest.mark.parametrize("storage", STORAGES)
 def test_every_length(fast_database: Database, storage: str, type_name: str) -> None:
-    """Around 127 bytes, 2 KB and 8 KB, and in TOAST; values that no page holds are refused."""
+    """Lengths around 127 bytes, 2 KB and 8 KB, and in TOAST; values too large for a page are
+    refused."""
     as_type = {"text": "{}", "bytea": "convert_to({}, 'UTF8')", "jsonb": "to_jsonb({})"}[type_name]
     definition = f"(a int2, b {type_name}, c text)"
     more = (f"ALTER TABLE {{}} ALTER b SET STORAGE {storage}",)
-    # jsonb stores eight bytes more than its text; so its lengths begin earlier.
+    # jsonb stores eight bytes more than its text, so its lengths begin earlier.
     lengths = [*range(160), *AROUND_TOAST, 4000]
     if storage != "plain":
         lengths += [*AROUND_A_PAGE, 9000, 70_000]

@@ -1,8 +1,7 @@
-"""Inputs that the fuzzer of the decoder found have the same result in a server as by COPY BINARY.
+"""Inputs that the decoder's fuzzer found have the same result in a server as with COPY BINARY.
 
-Without a server, a fuzzer sees only that the decoder is sound. Here the receive functions of the
-types say which bytes are right, and what they mean.
-"""
+Without a server, a fuzzer shows only that the decoder does not crash. Here the types' receive
+functions decide which bytes are right, and what they mean. """
 
 from __future__ import annotations
 

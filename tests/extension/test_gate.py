@@ -334,7 +334,7 @@ def test_a_default_of_a_column_that_is_left_out(fast_database: Database) -> None
     assert fast_database.value(call.format("a,c")) == 'column "b" has a default, and is left out'
 
 
-# What the ways that only PostgreSQL 18 has say about tables; None if they take the table.
+# The messages about tables of the ways that only PostgreSQL 18 has; None if they take the table.
 NEWER_REFUSALS = {
     ("pages", "CREATE UNLOGGED TABLE r (a int)"): 'table "r" is temporary or unlogged',
     ("pages", "CREATE TEMP TABLE r (a int)"): 'table "r" is temporary or unlogged',
@@ -381,7 +381,7 @@ def test_pages_are_for_new_and_empty_tables(table: Database) -> None:
 def test_pages_are_not_for_tables_that_are_decoded(
     fast_server_of: Callable[[int], Server], start_server: Callable[..., Server]
 ) -> None:
-    """Logical replication reads rows from the WAL, and pages there are images."""
+    """Logical replication reads rows from the WAL, where pages are only images."""
     finding = fast_server_of(18).settings
     server = start_server(
         18,

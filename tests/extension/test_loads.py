@@ -251,7 +251,8 @@ def test_the_server_does_not_read_the_rows_again(fast_database: Database, inrush
 
 
 def test_keys_in_order_are_held_by_a_check(fast_database: Database, inrush: Inrush) -> None:
-    """The file's first and last row show its keys. If a row is outside, two COPYs are needed."""
+    """The file's first and last row show the range of its keys. A row outside it makes a second
+    COPY necessary."""
     last = 40_000
     lines = [f"{n}|1|2024-01-01|{'x' * 40}|\n" for n in range(last)]
     lines[last // 2] = f"{last + 5}|1|2024-01-01|outside|\n"
@@ -359,7 +360,7 @@ def test_a_failed_run_tells_the_way_of_units_that_it_began(
 def test_functions_that_a_stranger_made_are_not_called(
     inrush: Inrush, newest_database: Database
 ) -> None:
-    """Anybody can create a schema with this name; only a superuser creates C functions."""
+    """Anybody can create a schema with this name, but only a superuser can create C functions."""
     newest_database.execute(
         "CREATE TABLE called (at timestamptz); CREATE SCHEMA inrush_fastcopy;"
         "CREATE FUNCTION inrush_fastcopy.open(OUT abi int, OUT version text, OUT ways text[]) AS "

@@ -1,4 +1,4 @@
-"""The data on the disk after a load: complete, frozen, visible."""
+"""The data on the disk after a load is complete, frozen and visible."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Twins:
     way: str = "auto"
 
     def load(self, blocks: list[bytes], *, freeze: bool = True) -> tuple[Outcome, Outcome]:
-        """Load both; a table whose load failed does not exist afterwards."""
+        """Load both tables; a table whose load failed does not exist afterwards."""
         return (
             self._load("a", f"FORMAT binary, FREEZE {freeze}", blocks),
             self._load("b", f"FORMAT inrush, FREEZE {freeze}, WAY {self.way}", blocks),
@@ -90,7 +90,7 @@ class Twins:
 def append(
     database: Database, table: str, columns: Iterable[str], way: str, streams: Iterable[bytes]
 ) -> Iterator[tuple[Outcome, Outcome]]:
-    """Load each stream into both tables, which exist, in a transaction of its own."""
+    """Load each stream into both existing tables, each in its own transaction."""
     names = tuple(columns)
     with database.connect() as connection:
         connection.execute("SELECT inrush_fastcopy.open()")

@@ -1,4 +1,4 @@
-"""The servers with disks that all scenarios from seeds share, as in torture.py."""
+"""The servers, with disks, that all scenarios from seeds share, as in torture.py."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """The faults: each runs the command of a scene once, and disturbs it meanwhile.
 
-A moment is either a named step, where the command stops (`stop:POINT`) or dies (`POINT`) by itself,
-or a random one. `struck` is true if the fault hit a running command.
-"""
+A moment is random, or a named step at which the command stops (`stop:POINT`) or dies (`POINT`) by
+itself. `struck` is true if the fault hit a running command. """
 
 from __future__ import annotations
 
@@ -30,11 +29,11 @@ class Struck:
 
     what: str
     hit: bool
-    # True if its moment is a time: how many of these hit depends on how busy the machine is.
+    # True if the moment is a time; how many such faults hit depends on how busy the machine is.
     is_timed: bool = False
 
     def of(self, fault: str, *, worked: bool = True) -> Struck:
-        """Return it with the fault that came at this moment, and that may not have worked."""
+        """Return the outcome for a fault at this moment, which may have missed."""
         return replace(self, what=f"{fault} {self.what}", hit=self.hit and worked)
 
 
@@ -61,7 +60,8 @@ def kill_one(processes: list[int], numbers: random.Random) -> bool:
 def crash_of(
     server: Server, numbers: random.Random, is_at_work: Callable[[], bool]
 ) -> tuple[str, Callable[[Running], bool]]:
-    """Choose a crash: in words, and as a function that tells whether the server was at work."""
+    """Choose a crash: its description, and a function that returns whether the server was at
+    work."""
     by_kill = numbers.random() < 0.3
 
     def crash(_: Running) -> bool:
@@ -79,7 +79,7 @@ def crash_of(
 class Result:
     """The outcome of a scenario."""
 
-    # Its faults; the last ones are not tried if the load has ended before.
+    # Its faults; if the load ends early, the last faults are not tried.
     names: list[str]
     struck: list[Struck] = field(default_factory=list)
     seconds: float = 0
@@ -159,7 +159,7 @@ def _random_moment(scene: Scene, running: Running) -> str | None:
 
 
 def _at_some_time(scene: Scene, act: Callable[[Running], object]) -> tuple[Struck, Outcome]:
-    """Run the command and act at a step where it stops, or at a random moment."""
+    """Run the command, and do something at a step where it stops, or at a random moment."""
     if scene.numbers.random() < 0.6:
         step = _step(scene, STEPS)
         with scene.start(environment={"INRUSH_FAULT": f"stop:{step}"}) as running:
@@ -175,7 +175,8 @@ def _at_some_time(scene: Scene, act: Callable[[Running], object]) -> tuple[Struc
 
 @_kind()
 def killed_at_step(scene: Scene) -> Struck:
-    """`kill -9` of the command at a named step; it proves by itself that it was there."""
+    """`kill -9` of the command at a named step; the command itself shows that it reached the
+    step."""
     step = _step(scene, DYING_STEPS)
     outcome = scene.command(environment={"INRUSH_FAULT": step})
     point = step.partition(":")[0]
@@ -277,8 +278,9 @@ def network_cut(scene: Scene) -> Struck:
     is_told = scene.numbers.random() < 0.5
     held = ""
     if not is_told:
-        # The server does not notice, so sessions of streams remain, and the next command must cope
-        # with that. A session that holds the run's lock keeps the run until keepalives end it.
+        # The server does not notice the cut, so sessions of streams remain, and the next command
+        # must cope with them. A session that holds the run's lock keeps the run until keepalives
+        # end it.
         holders = scene.silent_holders()
         if holders and not scene.is_loaded:
             scene.check_held(holders[0], running.process.pid)
@@ -310,8 +312,8 @@ def network_stalled(scene: Scene) -> Struck:
             trouble.healed.set()
             _end(scene, running)
         else:
-            # It must end at once although the network is silent: by itself the first time, or with
-            # the second signal.
+            # The command must end at once although the network is silent: by itself, or on the
+            # second signal.
             running.send(signal.SIGINT)
             try:
                 running.process.wait(5)
@@ -333,7 +335,7 @@ def disk_full(scene: Scene) -> Struck:
     database, stand = scene.database, scene.stand
     room = scene.numbers.randint(16, LARGE_BYTES >> 10 if scene.load.is_large else 200) << 10
     if stand.disk is None:
-        # Nothing smaller, because catalogs are files, too.
+        # The limit is not smaller, because catalogs are files, too.
         room = max(room, 3 << 20)
         with stand.file_limit(room):
             outcome = scene.command()
@@ -343,7 +345,7 @@ def disk_full(scene: Scene) -> Struck:
             outcome = scene.command()
         database.execute(f"ALTER DATABASE {database.name} RESET default_tablespace")
     scene.check_ended(outcome)
-    # A file that an earlier fault has changed is refused before anything is written.
+    # If an earlier fault has changed a file, the command refuses it before it writes anything.
     hit = outcome.status == FAILED and "changed since" not in outcome.said
     if hit:
         assert "space" in outcome.said or "large" in outcome.said, outcome.said
@@ -442,7 +444,8 @@ def frozen_and_taken_over(scene: Scene) -> Struck:
             assert scene.is_loaded
         first.resume()
         outcome = _end(scene, first)
-    # In the middle of the switch it reads the outcome from the ledger: the run is loaded.
+    # In the middle of the switch, the frozen command reads the outcome from the ledger: the run is
+    # loaded.
     if stands and step.partition(":")[0] in STEPS[:5]:
         assert outcome.status == FAILED, outcome.said
     return Struck(f"taken over at {step}", stands)

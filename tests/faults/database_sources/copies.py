@@ -1,4 +1,4 @@
-"""Random copies of a source: the flows of a package, and which rows each of them copies."""
+"""Random copies of a source: the flows of a package, and the rows that each of them copies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CopiedFlow:
     # Rows whose key divided by LEFT_OUT has this remainder are left out.
     left_out: int | None
     split_by: bool
-    # create; or append, replace, upsert, with a target that has rows.
+    # The mode: create, or append, replace or upsert into a target that has rows.
     mode: str
     is_stable: bool = False
     is_incremental: bool = False
@@ -61,7 +61,8 @@ class CopiedFlow:
 
     @property
     def target_tables(self) -> set[str]:
-        """The tables of its target: itself, and the partitions that it gets of its source."""
+        """The tables of its target: the table itself, and the partitions that it gets from its
+        source."""
         parts = self.table.partition_names if self.is_like_source else []
         return {self.target, *parts}
 
@@ -133,7 +134,7 @@ class Copy:
     place: type[Place]
     flows: tuple[CopiedFlow, ...]
     streams: int
-    # Transactions change the source all the time.
+    # True if transactions change the source all the time.
     has_writers: bool
 
     @property

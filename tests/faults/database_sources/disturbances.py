@@ -70,7 +70,7 @@ def _answer_byte(scene: CopyScene) -> int:
 
 
 def _at_some_moment(scene: CopyScene, act: Callable[[Running], bool]) -> tuple[str, bool, Outcome]:
-    """Stop the command at a step or at a byte, act, and let it continue."""
+    """Stop the command at a step or at a byte, do something, and let it continue."""
     if not _has_server(scene.copy) or scene.numbers.random() < 0.35:
         step = _step(scene, STEPS)
         with scene.start(fault=f"stop:{step}") as running:
@@ -109,7 +109,8 @@ def _killed(scene: CopyScene, steps: list[str]) -> tuple[str, bool]:
 
 @_kind()
 def killed_at_step(scene: CopyScene) -> Struck:
-    """`kill -9` of the command at a named step; it proves by itself that it was there."""
+    """`kill -9` of the command at a named step; the command itself shows that it reached the
+    step."""
     steps = [*UNSWITCHED_STEPS, *SWITCHED_STEPS]
     if isinstance(scene.place, Parquet):
         steps.append("before_tidying")
@@ -215,7 +216,7 @@ def server_down(scene: CopyScene) -> Struck:
 
 @_kind(_has_server)
 def network_cut(scene: CopyScene) -> Struck:
-    """Cut its connections to the source; one end or both ends notice it."""
+    """Cut its connections to the source; one end or both ends notice the cut."""
     trouble = Trouble(
         scene.numbers.choice(["cut", "cut", "server_gone", "client_gone"]),
         after_answer_bytes=_answer_byte(scene),
@@ -253,7 +254,7 @@ def network_stalled(scene: CopyScene) -> Struck:
 
 @_kind(lambda copy: not any(flow.is_stable for flow in copy.flows))
 def source_changed(scene: CopyScene) -> Struck:
-    """Kill it, and change the source: what was staged is not mixed with what is there now."""
+    """Kill the command and change the source; staged rows are not mixed with the new rows."""
     step, hit = _killed(scene, UNSWITCHED_STEPS)
     scene.origin.change(scene.numbers)
     scene.may_have_changed = True

@@ -24,7 +24,7 @@ class Change:
 
 @dataclass(frozen=True)
 class History:
-    """The rows at first, and the changes of each transaction, in the order of the commits."""
+    """The initial rows, and the changes of each transaction, in the order of the commits."""
 
     before: Mapping[str, Rows]
     transactions: Sequence[Sequence[Change]]
@@ -41,7 +41,8 @@ class History:
         return tables
 
     def moments_of(self, table: str, view: View, copied: Rows) -> set[int]:
-        """Return the numbers of transactions after which the table held what a copy shows."""
+        """Return the numbers of transactions after which the table held exactly what a copy
+        shows."""
         shown = {key: view(key, row) for key, row in self.before[table].items()}
         differing = {
             key for key in shown.keys() | copied.keys() if shown.get(key) != copied.get(key)

@@ -1,4 +1,4 @@
-"""The databases that are read: one of a server behind a proxy, or a file of DuckDB."""
+"""The databases that are read: a database of a server behind a proxy, or a DuckDB file."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Origin(ABC):
         """Wait until the database can be read again after a fault."""
 
     def check_left(self) -> None:
-        """Fail if a command has left something, or has changed a table."""
+        """Fail if a command has left something behind or has changed a table."""
         now, known = self.now(), self.history().now()
         for table in self.tables:
             assert now[table.name] == known[table.name], f"{table.name} of the source was changed"
@@ -85,7 +85,8 @@ class ServerOrigin(Origin):
         self.stand = stand
         self.database = database
         self.proxy = proxy
-        # If true, the next command meets sessions that have not noticed that their client is gone.
+        # If true, sessions that have not noticed that their client is gone may meet the next
+        # command.
         self.keeps_connections = False
         database.execute(VERSIONS)
         for table in tables:

@@ -20,7 +20,7 @@ from harness.command import CLEAN, Inrush, Outcome, Running
 from harness.watcher import Digest, Watcher
 
 PACKAGE = "package.toml"
-# What a command says if rows that a stopped run has staged are not those of the source any more.
+# The command's message if the staged rows of a stopped run are not those of the source any more.
 CHANGED = re.compile(r"of the stopped run changed since, and (is|are) loaded again")
 # The rows of each target; None if there is no table.
 Seen = dict[str, "Rows | None"]
@@ -36,7 +36,7 @@ class CopyScene:
     inrush: Inrush
     numbers: random.Random
     before: Seen = field(default_factory=dict)
-    # What the targets held when no command ran.
+    # The rows of the targets at times when no command ran.
     last: Seen = field(default_factory=dict)
     # The transactions of the source that were committed when the last command began, and when the
     # command that loaded the targets began.
@@ -44,7 +44,8 @@ class CopyScene:
     loaded_after: int = 0
     # Rows of the source may have changed since a command staged them.
     may_have_changed: bool = False
-    # A command has loaded the rows, or found them loaded. One that fails later changes nothing.
+    # A command has loaded the rows, or found them loaded. A command that fails later changes
+    # nothing.
     _has_ended_well: bool = False
     _watchers: list[Watcher] = field(default_factory=list)
     _at_rest: dict[str, set[Digest | None]] = field(default_factory=dict)
@@ -76,7 +77,7 @@ class CopyScene:
         return self.start_unseen(fault=fault)
 
     def start_unseen(self, *, fault: str | None = None) -> Running:
-        """Start it while the source cannot be asked for its moment."""
+        """Start the command while the source cannot be asked which transactions are committed."""
         environment = {"INRUSH_FAULT": fault} if fault else None
         return self.inrush.start("run", PACKAGE, environment=environment)
 
@@ -108,7 +109,7 @@ class CopyScene:
 
     @property
     def publishes_each(self) -> bool:
-        """Whether its targets appear one after the other (D-14)."""
+        """Whether the targets are published one after the other (D-14)."""
         return not self.place.keeps("D-14") and len(self.copy.flows) > 1
 
     @property
@@ -124,11 +125,10 @@ class CopyScene:
             pauses.wait_until(database, pauses.sessions_of_inrush(database))
 
     def rest(self) -> None:
-        """Look at the targets while no command runs.
+        """Check the targets while no command runs.
 
-        They are unchanged, or show the source at one moment during the command that has changed
-        them.
-        """
+        They are unchanged, or show the source as it was at one moment during the command that
+        changed them. """
         self.settle()
         now = self.look()
         self._note_digests()
@@ -194,7 +194,7 @@ class CopyScene:
         self.rest()
 
     def check_status(self) -> None:
-        """Fail unless `inrush status` lists one stopped run at most, and nobody holds it."""
+        """Fail unless `inrush status` lists at most one stopped run, which nobody holds."""
         outcome = self.inrush("status", *self.place.words, "--json").expect(CLEAN)
         told = json.loads(outcome.output)
         assert len(told) <= 1, outcome.said
@@ -227,7 +227,8 @@ class CopyScene:
         assert json.loads(outcome.output) == [], outcome.said
         if not self.may_have_changed:
             # A target with `replace` is loaded again, unless nothing was written on the whole
-            # server; its own housekeeping may have written. Other targets stay as they are.
+            # server. Even the server's own housekeeping counts as a write. Other targets are not
+            # changed.
             replaces = any(flow.mode == "replace" for flow in self.copy.flows)
             self.command().expect(CLEAN, *([] if replaces else ["already loaded"]))
             assert self.look() == self.last, "the same command after success changed a target"
@@ -247,7 +248,7 @@ class CopyScene:
 
     def _load_the_rest(self) -> None:
         """Load the last changes of the writers; then the targets equal the sources."""
-        # A session that is left over would hold the bound back.
+        # A leftover session would hold the upper bound back.
         self.server.end_sessions()
         for flow in self.copy.flows:
             old = (
@@ -271,8 +272,7 @@ class CopyScene:
     def watched(self) -> Iterator[None]:
         """Watch the targets in PostgreSQL all the time.
 
-        Fail if one of them ever held something that it did not hold when no command ran.
-        """
+        Fail if a target ever showed rows that it did not also show when no command ran. """
         if not isinstance(self.place, PostgreSql):
             yield
             return

@@ -19,9 +19,10 @@ class Kind:
     form: str
     # An expression of the value for a number `{n}`, a bigint.
     value: str
-    # Every destination has it; the others pass only from PostgreSQL to PostgreSQL.
+    # True if every destination has the type; other types are copied only from PostgreSQL to
+    # PostgreSQL.
     is_common: bool = True
-    # The expression is also one of DuckDB.
+    # True if the expression is valid in DuckDB too.
     in_duckdb: bool = True
 
 
@@ -52,7 +53,7 @@ KINDS = [
 ]
 # One of this many values is NULL.
 NULLS = 11
-# The time of a row's last change.
+# The column with the time of a row's last change.
 STAMP = "updated_at"
 NAMES = ["orders", "Order Lines", "größe", "select"]
 
@@ -65,13 +66,13 @@ class SourceTable:
     # The types of its columns, apart from the key and the version.
     kinds: tuple[Kind, ...]
     row_count: int
-    # Letters that make its rows wide.
+    # The number of letters that make its rows wide.
     pad: int = 0
     # 0: no partitions; `by` says how it is partitioned.
     partitions: int = 0
     by: str = "range"
     has_key: bool = False
-    # It has the time of a row's last change.
+    # True if the table has a column with the time of a row's last change.
     has_stamp: bool = False
 
     @property

@@ -10,7 +10,7 @@ from faults.database_sources.scenarios import play, scenario
 from faults.disturbances import Struck, assert_most_hit
 from faults.site import Site
 
-# Short ones of different kinds; `make torture-faults SOURCE=databases` has many more.
+# Short scenarios of different kinds; `make torture-faults SOURCE=databases` runs many more.
 SEEDS = (1, 22, 31, 42, 49, 87)
 
 _tried: list[Struck] = []

@@ -1,8 +1,7 @@
 """Transactions that change a source while it is copied, and the history that they make.
 
-Their writes overlap. Before its commit each takes a lock and the next version, so the versions are
-in the order in which the server shows the transactions to others.
-"""
+Their writes overlap. Before it commits, each transaction takes a lock and the next version. So the
+versions have the order in which the server shows the transactions to others. """
 
 from __future__ import annotations
 
@@ -99,7 +98,8 @@ class Journal:
     def _write(
         self, connection: Connection, numbers: random.Random, table: SourceTable, writer: int
     ) -> list[int]:
-        """Run one statement, and return the keys of its rows: no writer touches another's."""
+        """Run one statement, and return the keys of its rows; no writer touches rows of another
+        writer."""
         actions = ["insert"] * 2 + ["update"] * 3 * self._updates + ["delete"] * self._deletes
         action = numbers.choice(actions)
         place = table.name, writer
@@ -159,7 +159,7 @@ class Writers(AbstractContextManager["Writers"]):
         return self
 
     def stop(self) -> None:
-        """Stop them, and fail if one of them could not write."""
+        """Stop the threads, and fail if one of them could not write."""
         self._ended.set()
         for thread in self._threads:
             if thread.is_alive():

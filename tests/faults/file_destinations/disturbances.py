@@ -1,8 +1,7 @@
 """The faults of loads into files: each disturbs the command of a scene once.
 
-A moment is a named step, where the command dies (`POINT`) or stops (`stop:POINT`) by itself, or a
-random one. `hit` is true if the fault hit a running command.
-"""
+A moment is random, or a named step at which the command dies (`POINT`) or stops (`stop:POINT`) by
+itself. `hit` is true if the fault hit a running command. """
 
 from __future__ import annotations
 
