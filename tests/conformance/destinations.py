@@ -478,7 +478,7 @@ class AdbcSqlite(Place):
         if not self.query("SELECT 1 FROM sqlite_master WHERE name = 'sqlite_stat1'"):
             return None
         found = self.query(f"SELECT stat FROM sqlite_stat1 WHERE tbl = '{table}'")
-        # The first number of each index is that of the rows.
+        # The first number of each index is the number of rows.
         return int(found[0][0].split()[0]) if found else None
 
 

@@ -1,8 +1,7 @@
-"""The loads under faults: all ways in which rows get into a target, with the right results.
+"""The loads under faults: all ways to load rows into a target, with the right results.
 
-The rows are made here, so the expected result does not come from the loader, but from the code that
-made the files.
-"""
+The rows are made here, so the expected result comes from the code that made the files, not from the
+loader. """
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ class Load:
     """A load: its files, its flows, and its targets before and after."""
 
     name: str
-    # Made once, by name.
+    # Its files, made once, by name.
     files: Callable[[], dict[str, bytes]]
     # The flows of its package.
     flows: tuple[str, ...]
@@ -39,9 +38,9 @@ class Load:
     rejected_rows: int = 0
     # Its rows fill more than `LARGE_BYTES` of the server's disk.
     is_large: bool = False
-    # True if readers see nothing or everything.
+    # True if readers see either nothing or everything.
     is_atomic: bool = True
-    # The table that it replaces is kept.
+    # True if the table that it replaces is kept.
     keeps: bool = False
 
     @property

@@ -72,7 +72,7 @@ def scenario(seed: int) -> Scenario:
 
 
 class References:
-    """The results of undisturbed loads, each determined once on each stand."""
+    """The results of undisturbed loads, each found out once for each stand."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -111,7 +111,7 @@ def opened(
 ) -> Iterator[Scene]:
     """Open a scene with a new database and folder, which are removed at the end.
 
-    The database has the server extension if rows may go by it, and the headers are installed.
+    The database has the server extension if the scenario may use it and the headers are installed.
     """
     number = next(_numbers)
     own = folder / f"scene-{number}"

@@ -68,7 +68,7 @@ class Scene:
     proxy: Proxy | None = None
     server_copy: str = "plain"
     reference: Reference | None = None
-    # A folder of runs elsewhere, such as on a small disk.
+    # The folder of runs if it is elsewhere, such as on a small disk.
     runs_folder: Path | None = None
     # File systems to be unmounted at the end.
     mounts: list[Path] = field(default_factory=list)
@@ -133,7 +133,8 @@ class Scene:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the targets have all rows; if that is promised, they must have all or none."""
+        """Whether the targets have all rows; if the load is atomic, they must have all rows or
+        none."""
         now = self.now()
         if now == self.full:
             return True
@@ -167,14 +168,15 @@ class Scene:
         """Run the same command again: it must succeed at the first try."""
         outcome = self.command()
         if outcome.status == FAILED and "changed" in outcome.said:
-            # A changed file is refused until the stopped run is given up.
+            # A changed file is refused until the stopped run is abandoned.
             self.inrush("cleanup", "--to", self.database.url).expect(CLEAN)
             outcome = self.command()
-        # If it was loaded before the fault, the status is that of the run that loaded it.
+        # If the rows were loaded before the fault, the status is that of the run that loaded them.
         return outcome.expect(self.load.status)
 
     def silent_holders(self) -> list[int]:
-        """Return the backend that holds a lock of a load and has not noticed its cut network."""
+        """Return the backends that hold a lock of a load and have not noticed that their network is
+        cut."""
         assert self.proxy is not None
         ports = ", ".join(map(str, self.proxy.stalled_ports()))
         rows = self.database.rows(
@@ -185,9 +187,9 @@ class Scene:
     def check_held(self, holder: int, process: int) -> None:
         """Fail unless a run is held by the session of a process that is gone.
 
-        Only keepalives tell the server. Until then `inrush status` says that the run is held, and
-        the same command names process and session, and changes nothing.
-        """
+        The server notices only by keepalives that the process is gone. Until then `inrush status`
+        says that the run is held. The same command names the process and the session, and changes
+        nothing. """
         before = self.now()
         outcome = self.inrush("status", "--to", self.database.url, "--json").expect(CLEAN)
         entered = json.loads(outcome.output)
@@ -199,7 +201,7 @@ class Scene:
 
     def check_status(self) -> None:
         """Fail unless `inrush status` lists a stopped run if and only if there is one."""
-        # A session that the server has not ended yet holds the run.
+        # The run is still held by a session that the server has not ended yet.
         pauses.wait_until(self.database, f"SELECT count(*) = 0 {HOLDERS}")
         stopped = 0
         if self.database.value("SELECT to_regclass('inrush.run') IS NOT NULL"):
@@ -223,7 +225,7 @@ class Scene:
         assert left == [], left
 
     def check_no_members_wait(self) -> None:
-        """Fail if the ledger still has numbers of members that are to be added."""
+        """Fail if the ledger still has numbers of members that were not added."""
         if self.database.value("SELECT to_regclass('inrush.inferred_member') IS NOT NULL"):
             assert self.database.value("SELECT count(*) FROM inrush.inferred_member") == 0
 
@@ -238,7 +240,7 @@ class Scene:
         self.check_nothing_staged()
         self.check_no_members_wait()
         if self.proxy is not None:
-            # Keepalives tell a server that its network was cut; here the proxy answers them.
+            # A server notices a cut network by keepalives, but here the proxy answers them.
             self.proxy.end_connections()
         pauses.wait_until(self.database, pauses.sessions_of_inrush(self.database))
         states = self.database.rows("SELECT state FROM inrush.run WHERE state <> 'discarded'")

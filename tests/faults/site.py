@@ -16,7 +16,7 @@ from harness import extension, polling, servers
 from harness.ports import free_port
 from harness.servers import Server
 
-# By name: the version, and the settings that differ from a durable server with full WAL.
+# The stands by name: the version, and the settings that differ from a durable server with full WAL.
 STANDS: dict[str, tuple[int, dict[str, str]]] = {
     "pg18": (18, {}),
     "pg15": (15, {}),
@@ -41,7 +41,7 @@ class Stand:
         polling.until(self._accepts, failing=lambda: "the server does not come back")
 
     def _accepts(self) -> bool:
-        """Tell whether the server accepts connections; start it again if it is down."""
+        """Return whether the server accepts connections; start it again if it is down."""
         with contextlib.suppress(psycopg.OperationalError):
             self.server.connect().close()
             return True
@@ -53,7 +53,7 @@ class Stand:
     def full_disk(self, disk_bytes: int) -> Iterator[None]:
         """Limit the small disk to this number of bytes."""
         assert self.disk is not None
-        # Leftovers of an earlier fault stay there.
+        # Leftovers of an earlier fault stay on the disk.
         resize(self.disk, disk_bytes)
         try:
             yield
@@ -78,7 +78,8 @@ class Stand:
 
 def _limit_files(process: int, file_bytes: int | None) -> None:
     limit = "unlimited" if file_bytes is None else str(file_bytes)
-    # As the servers' own user: root in a container may not limit another user's process.
+    # This runs as the servers' user, because root in a container may not limit another user's
+    # process.
     servers.run_as_server(["prlimit", f"--pid={process}", f"--fsize={limit}:unlimited"])
 
 
@@ -99,7 +100,7 @@ def mount(folder: Path, disk_bytes: int) -> bool:
 
 
 def used_bytes(folder: Path) -> int:
-    """Return the bytes in use of a mounted file system."""
+    """Return the number of used bytes of a mounted file system."""
     return shutil.disk_usage(folder).used
 
 

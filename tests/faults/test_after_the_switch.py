@@ -1,4 +1,4 @@
-"""Failures after the rows are in their targets do not change the exit status."""
+"""Failures after the switch do not change the exit status."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_report_that_cannot_be_written(
             outcome = running.resume().wait()
         assert found() == GOOD
         outcome.expect(status, "the rows are in their targets", "report.json", "already loaded")
-        # The same command reports the same, as long as there is nothing to do.
+        # As long as there is nothing to do, the same command reports the same.
         inrush(*words).expect(status, "already loaded by run")
         assert found() == GOOD
     finally:

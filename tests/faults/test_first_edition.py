@@ -1,8 +1,7 @@
-"""Resumes what the build of commit e68f33c left: ledgers, run folders, half a load.
+"""Resumes runs that the build of commit e68f33c left: ledgers, run folders, and partial loads.
 
-A unit whose key another version has computed differently cannot be resumed: it is loaded again from
-the beginning, and a note says so. `first_edition/` has the fixtures.
-"""
+If another version computed a unit's key differently, the unit cannot be resumed. It is loaded again
+from the beginning, and a note says so. `first_edition/` has the fixtures. """
 
 from __future__ import annotations
 
@@ -58,7 +57,7 @@ class Found:
 
     @property
     def status(self) -> int:
-        """How the command ends."""
+        """The exit status of the command."""
         return LOADED_WITH_REJECTS if self.left.rejected_rows else CLEAN
 
     @property
@@ -147,7 +146,7 @@ def test_it_can_be_given_up(found: Found) -> None:
     before = {target: found.rows(target) for target in found.left.full}
     if found.left.straight_rows:
         left_alone = found.inrush("cleanup", PACKAGE).expect(CLEAN, "left alone", found.run)
-        # The run's own command would be refused, too, so the hint is that of the refusal.
+        # The run's own command would be refused too, so the hint is that of the refusal.
         assert "loads the rest" not in left_alone.said
         hint = "resume it with the version that began it; or delete these rows and give the run up"
         assert f"{hint}: inrush cleanup --run {found.run}" in left_alone.said
@@ -190,10 +189,10 @@ def test_what_it_loaded_is_not_loaded_again(found: Found) -> None:
 
 @pytest.mark.parametrize("found", CASES, ids=_named, indirect=True)
 def test_its_rejects_are_read(found: Found) -> None:
-    """The rejects of a stopped run are read, too, up to the place where it stopped."""
+    """The rejects of a stopped run can be read, up to the place where it stopped."""
     shown = found.inrush("rejects", "show", found.run, "--json").expect(CLEAN)
     told = json.loads(shown.output)
-    # A run that was stopped after its first unit found one of them.
+    # The run was stopped after its first unit, so it found one of the rejects.
     assert told["rows"] == (1 if found.left.straight_rows else found.left.rejected_rows)
     assert {cause["column"] for cause in told["causes"]} <= {"id"}
 

@@ -116,7 +116,7 @@ def test_only_its_owner_alters_it(stopped: Database, inrush: Inrush) -> None:
 def test_a_role_that_may_not_create_the_table_of_lineage_loads_without(
     database: Database, inrush: Inrush
 ) -> None:
-    """The owner of a ledger of an earlier version has not run this version yet."""
+    """The owner of the ledger, which has an earlier version, has not run this version yet."""
     write(inrush, database.url)
     inrush("run", "package.toml").expect(CLEAN)
     loader = f"loader_{database.name}"
@@ -135,7 +135,7 @@ def test_a_role_that_may_not_create_the_table_of_lineage_loads_without(
     assert database.value("SELECT to_regclass('inrush.lineage')") is None
     said = inrush("lineage", "more.id", "more.toml").expect(CLEAN, "has no lineage of these runs")
     assert "more loaded" in " ".join(said.output.split())
-    # The owner's next run creates it; the role may not write into it.
+    # The owner's next run creates the table; the role may not write into it.
     database.execute("DROP TABLE events")
     inrush("run", "package.toml").expect(CLEAN)
     assert database.value("SELECT count(*) FROM inrush.lineage") == 1

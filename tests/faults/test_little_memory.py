@@ -32,7 +32,7 @@ def test_too_little_address_space_is_told(
         outcome = running.wait()
     if outcome.status != CLEAN:
         outcome.expect(FAILED, "error: ", "hint: ", "ulimit -v")
-    # With more memory, the command completes the load.
+    # With more memory, the same command completes the load.
     inrush(*command).expect(CLEAN)
 
 

@@ -110,7 +110,7 @@ def test_other_files_and_other_tables_are_loaded(database: Database, inrush: Inr
     write(inrush, database.url)
     inrush("run", "package.toml").expect(CLEAN)
     database.execute(LOSE)
-    # The feed of the next night.
+    # The next night's files.
     for path in inrush.folder.glob("rows.tbl.*"):
         path.unlink()
     inrush.write("rows.tbl.9", "9|note 9|\n")
@@ -160,7 +160,7 @@ def test_marks_do_not_pile_up_with_attempts(newest_database: Database, inrush: I
         assert died.status == -signal.SIGKILL, died.said
     inrush("run", "package.toml").expect(CLEAN)
     assert database.value("SELECT count(*) FROM pg_largeobject_metadata") == 1
-    # A role that dumps the database may read it, and its text explains itself.
+    # A role that dumps the database may read the table, whose text explains itself.
     assert database.value("SELECT length(lo_get(oid)) FROM pg_largeobject_metadata") == 0
     comment = "SELECT obj_description(oid, 'pg_largeobject') FROM pg_largeobject_metadata"
     assert "Inrush run" in str(database.value(comment))
@@ -201,7 +201,7 @@ def test_marks_of_many_files_stay_small(newest_database: Database, inrush: Inrus
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
     print(f"a row loaded beside 490 marks of 10,000 files in {took_s:.2f} s, {peak} MiB at most")
     assert database.value(f"SELECT sum(octet_length(description)) <= 1048576 {marks}") is True
-    # The newest ones are kept.
+    # The records of the newest runs are kept.
     database.execute(LOSE)
     inrush("run", "package.toml").expect(FAILED, "does not know")
 

@@ -1,4 +1,4 @@
-"""A disk that is full while a command prints: the command reports it at its end."""
+"""If the disk is full while a command prints, the command reports this at its end."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """A load that adds members to the reference of a lookup is killed, and run again.
 
 The contents are compared with those of a load that was not killed: each row has the member of its
-key, each key has one member, and no member is there before its rows or without one.
-"""
+key, each key has one member, and no member exists before its rows or without a row. """
 
 from __future__ import annotations
 
@@ -29,7 +28,8 @@ MEMBERS = "SELECT no, note, count(*) FROM {} GROUP BY 1, 2 ORDER BY 1"
 
 
 class Job:
-    """A load of four parts into a partitioned table, and the same into tables with other names."""
+    """A load of four parts into a partitioned table, and the same load into tables with other
+    names."""
 
     def __init__(self, database: Database, inrush: Inrush) -> None:
         self.database = database
@@ -66,7 +66,7 @@ class Job:
         return self.inrush.write(f"{name}.toml", written)
 
     def assert_nothing(self) -> None:
-        """Neither rows nor members are there."""
+        """Fail unless there are neither rows nor members."""
         assert self.database.value("SELECT count(*) FROM loaded") == 0
         assert self.database.value("SELECT count(*) FROM loaded_dim") == KNOWN
 

@@ -1,4 +1,4 @@
-"""Faults at chosen moments, then the same command again: exactly the right rows, never a part.
+"""After a fault at a chosen moment, the same command loads exactly the right rows, never a part.
 
 There are two methods. With `INRUSH_FAULT` the command kills itself at a named step. With a gate in
 the server (see pauses.py) a load is paused while the test acts.
@@ -114,7 +114,7 @@ def test_killed_twice_and_run_again(newest_database: Database, inrush: Inrush, p
 def test_finished_units_are_kept(newest_database: Database, inrush: Inrush) -> None:
     job = Job(newest_database, inrush)
     inrush("run", job.package, environment={"INRUSH_FAULT": "before_switch_commit"})
-    # All units are committed: the files are not needed any more, but must be unchanged.
+    # All units are committed: the files are no longer needed, but must be unchanged.
     report = inrush("run", job.package).expect(CLEAN).report
     assert report["account"]["rows_loaded"] == PARTS * ROWS_OF_A_PART
     assert sum(1 for unit in report["units"] if unit["kept"]) == PARTS
@@ -147,7 +147,7 @@ def test_files_that_changed_after_a_stop_are_refused(
 
 
 def rewritten(path: Path, old: str, new: str) -> None:
-    """Write other text of the same length, and put the time back."""
+    """Write other text of the same length, and restore the file's time."""
     status = path.stat()
     path.write_text(path.read_text().replace(old, new))
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
@@ -172,7 +172,7 @@ def test_other_text_of_the_same_size_and_time_is_refused(
 def test_a_file_that_was_only_touched_is_the_same(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """So is a file that was copied back to its place; then the ledger has the new time of both."""
+    """A file that was copied back counts as the same too; the ledger then has the new times."""
     job = Job(newest_database, inrush)
     inrush("run", job.package, environment={"INRUSH_FAULT": "before_switch_commit"})
     for number in range(2):
@@ -331,7 +331,7 @@ def test_one_signal_stops_cleanly(
             running.send(which)
             outcome = running.wait()
         outcome.expect(INTERRUPTED)
-        # It ended its own sessions, and says how to resume.
+        # The command has ended its own sessions, and says how to resume.
         pauses.wait_until(newest_database, pauses.sessions_of_inrush(newest_database))
         job.assert_nothing()
         inrush("run", job.package).expect(CLEAN)
@@ -359,7 +359,8 @@ def test_after_a_pipe_nothing_is_promised_that_a_pipe_cannot_do(
     words = ("load", pipe.name, "--to", newest_database.url, "--table", "people")
     for signal_count in (1, 2):
         with inrush.start(*words) as running, pipe.open("wb") as writer:
-            # More than the planner reads, and no end: the load waits for the rest.
+            # The pipe has more than the planner reads, and stays open, so the load waits for the
+            # rest.
             writer.write(b"id,note\n" + b"1,x\n" * (1 << 20))
             for _ in range(signal_count):
                 running.send(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""A silent network: no user waits forever, and the run finds out if a commit succeeded."""
+"""On a silent network no user waits forever, and the run finds out if a commit succeeded."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_one_signal_ends_a_load_whose_network_stalls(
 def test_a_commit_whose_answer_is_lost_is_settled(
     tcp_server: Server, proxy: Proxy, inrush: Inrush
 ) -> None:
-    """The switch is committed, its reply is lost: the run finds out and succeeds."""
+    """The switch is committed but its reply is lost; the run finds out and succeeds."""
     database = tcp_server.create_database("settled")
     prepare(inrush, proxy, database)
     proxy.begin(None)

@@ -17,7 +17,7 @@ OLDER = "was loaded by another version of Inrush"
 
 
 def stop_half_way(database: Database, inrush: Inrush, **settings: Value) -> None:
-    """Stop a load after its first unit, and replace its keys by keys of version 1."""
+    """Stop a load after its first unit, and replace the units' keys by keys of version 1."""
     for part in range(3):
         own = ROWS[part * 3 : part * 3 + 3]
         inrush.write(f"rows.tbl.{part}", "".join(f"{number}|{note}|\n" for number, note in own))

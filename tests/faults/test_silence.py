@@ -40,7 +40,7 @@ def loaded(database: Database) -> bool:
 
 
 def test_a_backend_that_ended_without_a_word(held: Database, proxy: Proxy, inrush: Inrush) -> None:
-    """A proxy keeps the client's connection and answers for it after the server's is gone."""
+    """A proxy keeps the client's connection alive after the connection to the server is gone."""
     with pauses.closed_gate(held), inrush.start("run", "package.toml") as running:
         pauses.wait_until_held(held)
         trouble = Trouble("client_gone")
@@ -64,7 +64,8 @@ def test_a_backend_that_is_at_work_is_waited_for(held: Database, inrush: Inrush)
         with pauses.closed_gate(held):
             pauses.wait_until_held(held)
             before = held.value(sessions)
-            # Nobody else connects.
+            # No other process connects to the server, so the count changes only by the command's
+            # checks.
             pauses.wait_until(held, f"SELECT ({sessions}) > {before + 4}")
         running.wait().expect(CLEAN)
     assert loaded(held)

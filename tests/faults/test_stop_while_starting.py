@@ -14,7 +14,7 @@ from harness.command import INTERRUPTED, Inrush
 from harness.packages import flow, package
 from harness.processes import wait_for_no_process
 
-# These scripts take the place of PostgreSQL's programs: `initdb` never ends.
+# These scripts replace PostgreSQL's programs; `initdb` never ends.
 POSTGRES = "#!/bin/sh\necho 'postgres (PostgreSQL) 18.0'\n"
 INITDB = """#!/bin/sh
 case "$1" in --version) echo 'initdb (PostgreSQL) 18.0'; exit;; esac
@@ -50,7 +50,7 @@ def test_a_signal_while_the_server_is_made(
     }[command]
     environment = {"INRUSH_POSTGRES_BIN": str(inrush.folder / "bin")}
     with inrush.start(*words, environment=environment) as running:
-        # The script opens it once its folder exists.
+        # The script opens the pipe once its folder exists.
         assert fifo.read_text() == "begun\n"
         running.send(which)
         running.wait().expect(INTERRUPTED)

@@ -52,7 +52,7 @@ def test_a_signal_ends_a_load_that_sends_nothing(
     with inrush.stopped_by("stop_until_asked:in_copy", "run", path, "--json") as running:
         running.send(signal.SIGTERM)
         running.resume()
-        # Only the chunk at which it was paused.
+        # It has read only the chunk at which it was paused.
         assert chunks_told(running, INTERRUPTED) == 1
 
 
@@ -74,7 +74,7 @@ def test_a_signal_ends_a_plan_that_waits_for_the_ledger(
             )
             running.send(which)
             running.wait().expect(INTERRUPTED)
-        # The session of the plan does not wait any longer, either.
+        # The plan's session does not wait any longer, either.
         wait_until(newest_database, "SELECT count(*) = 0 FROM pg_locks WHERE NOT granted")
         holder.rollback()
     inrush("run", path).expect(CLEAN, "already loaded")

@@ -42,7 +42,7 @@ Play = Callable[[], Result]
 
 
 class Stage:
-    """The places for scenarios: servers, and folders of files."""
+    """What scenarios are played on: servers, and folders of files."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -76,7 +76,7 @@ def seeds(first: int, *, steps: bool) -> Iterator[int]:
 
 
 def main() -> int:
-    """Play scenarios and print what came of each."""
+    """Play scenarios and print the result of each."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     arguments.add_argument("--count", type=int, default=400)
@@ -116,7 +116,7 @@ def main() -> int:
             try:
                 result = play()
             except Exception:
-                # The next scenarios are played all the same.
+                # The next scenarios are played nevertheless.
                 broken.append(seed)
                 print(f"\nBROKEN\n{traceback.format_exc()}", flush=True)
                 continue

@@ -1,4 +1,5 @@
-"""Bad input: one clear message with the place, the right exit status, the target unchanged."""
+"""Bad input gives one clear message with the place and the right exit status; the target is
+unchanged."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ class Fault:
 
 
 FAULTS = [
-    # Rows that do not fit are rejects, and the limit is 0.
+    # Rows that do not fit are rejects, and the limit of rejects is 0.
     Fault("fewer_fields", GOOD + "3,Cy\n", REJECT_LIMIT, ("rows.csv:4", "2", "3")),
     Fault("more_fields", GOOD + "3,Cy,2000-01-01,x\n", REJECT_LIMIT, ("rows.csv:4", "4", "3")),
     Fault("not_a_number", GOOD + "x3,Cy,\n", REJECT_LIMIT, ("rows.csv:4", "id", "x3")),

@@ -1,4 +1,4 @@
-"""CSV against PostgreSQL's own `COPY ... CSV`: the same rows, or a documented difference."""
+"""Inrush reads CSV like PostgreSQL's `COPY ... CSV`, or the difference is documented."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Rows = list[tuple[Any, ...]]
 # Records that COPY loads and Inrush rejects, because readers interpret them differently.
 COPY_TAKES = {"stray_quote", "text_after_quote", "bare_carriage_return"}
 
-# The environment can set a larger number and another seed, for a longer search.
+# For a longer search, the environment can set a larger number and another seed.
 FILES = {
     version: int(os.environ.get("INRUSH_TEST_FILES", count))
     for version, count in {18: 250, 15: 80}.items()
@@ -50,7 +50,7 @@ def comparable(rows: Rows) -> Rows:
 
 
 def copied(connection: psycopg.Connection[Any], dialect: Dialect, text: bytes) -> Rows | str:
-    """Return the rows that COPY reads from a text, or why it refuses it."""
+    """Return the rows that COPY reads from a text, or its error."""
     columns = ", ".join(f"{name} text" for name in dialect.names)
     with connection.transaction(force_rollback=True):
         connection.execute(f"CREATE TEMPORARY TABLE copied ({columns})".encode())
@@ -116,10 +116,9 @@ def without_rejects(file: NastyFile, rejects: list[dict[str, Any]]) -> bytes:
 
 
 def judge(connection: psycopg.Connection[Any], file: NastyFile, loaded: Loaded) -> set[str]:
-    """Fail unless Inrush and COPY read a file alike, or differ in a documented way.
+    """Fail unless Inrush and COPY read a file alike or differ in a documented way.
 
-    Returns the names of the differences, or that both read it alike.
-    """
+    Return the names of the differences, or that there are none. """
     rows = copied(connection, file.dialect, file.text)
     if rows == loaded.rows and not loaded.rejects:
         return {"same"}

@@ -1,4 +1,4 @@
-"""Promises of trailers, control files and packages are compared with the rows that were read."""
+"""Figures in trailers, control files and packages are compared with the rows that were read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.servers import Database
 
 COLUMNS = ["id int not null", "amount numeric(15,2)", "note text"]
 ROWS = 40
-# 0.01 + 0.02 + ... as exact as the column.
+# 0.01 + 0.02 + ..., as exact as the column.
 AMOUNTS = [f"{n // 100}.{n % 100:02}" for n in range(1, ROWS + 1)]
 TOTAL = "8.20"
 
@@ -73,7 +73,7 @@ TRAILERS: dict[str, tuple[str, Value, str | None]] = {
 
 @pytest.mark.parametrize("name", TRAILERS)
 def test_trailers(newest_database: Database, inrush: Inrush, name: str) -> None:
-    """The trailer is not a row, is counted as skipped, and its numbers must be right."""
+    """The trailer is not a row but counts as skipped, and its numbers must be right."""
     trailer, setting, said = TRAILERS[name]
     inrush.write("rows.txt", rows() + trailer)
     outcome = run(newest_database, inrush, trailer=setting)

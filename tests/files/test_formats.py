@@ -122,7 +122,7 @@ def test_quoted_fields_hold_anything(database: Database, inrush: Inrush) -> None
 
 
 def random_csv(rows: int, seed: int) -> str:
-    """Return rows whose fields are quoted or not, and long or short, by turns."""
+    """Return rows whose fields are quoted or unquoted, and long or short, at random."""
     numbers = random.Random(seed)  # noqa: S311
     alphabet = ["a", "é", "😀", " ", ",", '"', "\n", "\r\n", "\\", "|", "\t", "x" * 50]
     lines = ["id,first,second"]

@@ -1,4 +1,4 @@
-"""One large file, cut into ranges or fed to streams, is read as by a careful serial reader.
+"""A large file that is cut into ranges or fed to streams gives the rows of a serial reader.
 
 The code that makes the file knows the right result: every row, and the place of every reject.
 """
@@ -20,7 +20,7 @@ from harness.servers import Database, Server
 
 MIB = 1 << 20
 
-# Records without their number, and their faults.
+# Records, without their numbers, and the fault of each.
 FAULTS = {
     ',a"b,': "stray_quote",
     ',"a\r\n""b""" ,': "text_after_quote",
@@ -113,9 +113,9 @@ def make(numbers: random.Random, database: Database, dialect: Dialect) -> LargeF
         else:
             for encoding, offset in offsets.items():
                 made.rejects[encoding].append((line, offset, code))
-            # A return before the line feed is part of the line end. A second one before that is
-            # still a fault when the row is read again, because its line end has a return of its
-            # own.
+            # A return before the line feed is part of the line end. A second return before that is
+            # a fault, also when the row is read again, because its line end then has a return of
+            # its own.
             row = f"{number}{tail}{line_end}".removesuffix("\n").removesuffix("\r")
             bad.append(row + ("\r\n" if row.endswith("\r") else "\n"))
         put(str(number))
@@ -181,7 +181,7 @@ def test_every_way_reads_the_same(
     rejects = [(one["line"], one["byte_offset"], one["code"]) for one in outcome.rejects()]
     assert sorted(rejects, key=lambda one: one[1]) == large_file.rejects[encoding]
     folder = outcome.run_folders()[-1] / "rejects"
-    # In the encoding of the file, so that the same package reads them.
+    # They are written in the encoding of the file, so that the same package reads them.
     kept_in = "utf-16" if encoding == "utf-16-le" else encoding
     kept = "".join(path.read_bytes().decode(kept_in) for path in folder.glob("*.rejects"))
     assert Counter(kept.split("\n")) == Counter(large_file.rejected_text.split("\n"))

@@ -33,7 +33,7 @@ MODES: dict[str, dict[str, Any]] = {
 
 
 def sections(output: str) -> dict[str, list[str]]:
-    """Return the file steps of a plan: at the begin of the run, for a unit, and at the publish."""
+    """Return the file steps of a plan: at the start of the run, for a unit, and at the publish."""
     found: dict[str, list[str]] = {"begin": [], "unit": [], "publish": []}
     section = ""
     for line in output.splitlines():
@@ -90,7 +90,7 @@ def seen(steps: list[tuple[str, ...]]) -> list[str]:
 
 
 def match(plan: list[str], done: list[str], watched: set[str]) -> None:
-    """Fail unless the run did what the plan says of the watched folders, in the same order."""
+    """Fail unless the run did to the watched folders what the plan says, in the same order."""
     expected = ""
     for step in plan:
         word, paths, times = pattern(step)
@@ -180,7 +180,7 @@ def test_a_step_that_differs_is_found(inrush: Inrush, lake: Path) -> None:
 
 
 def begun(steps: list[str], lake: Path) -> None:
-    """Compare the files with the first steps of the plan, when the run is in the ledger."""
+    """Once the run is in the ledger, compare the files with the first steps of the plan."""
     made = set()
     for step in steps:
         word, paths, times = pattern(step)

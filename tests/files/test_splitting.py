@@ -1,4 +1,4 @@
-"""One large file for several streams, cut or fed: the same rows as by one stream."""
+"""Several streams load the same rows from one large file, cut or fed, as one stream does."""
 
 from __future__ import annotations
 
@@ -143,20 +143,20 @@ def test_one_file_by_several_streams(newest_database: Database, inrush: Inrush, 
     path = write_package(
         newest_database, inrush, kind, kind.name, mode="append", rejects={"rows_max": 1}
     )
-    # A file of two pieces has two streams.
+    # A file of two pieces is read by two streams.
     plan = inrush("check", path).expect(CLEAN).output
     (planned,) = re.findall(r"^Streams +([0-9]+)", plan, re.MULTILINE)
     with ExitStack() as gate:
         gate.enter_context(pauses.closed_gate(newest_database))
         with inrush.start("run", path) as running:
-            # Each stream has got a piece, whichever is the slowest to begin.
+            # Each stream has received a piece, even the one that began last.
             pauses.wait_until_held(newest_database, sessions=int(planned))
             gate.close()
             outcome = running.wait()
     outcome.expect(LOADED_WITH_REJECTS)
     assert loaded(newest_database) == expected(kind, rows)
     (reject,) = outcome.rejects()
-    # In the file's own encoding.
+    # The rejects have the file's own encoding.
     encoding = "utf-16" if kind.name == "wide.csv" else "utf-8"
     offset = len(text[:bad_character].encode(encoding))
     assert (reject["line"], reject["byte_offset"]) == (bad_line, offset)
@@ -207,7 +207,7 @@ def test_a_pipe_by_several_streams(newest_database: Database, inrush: Inrush) ->
         writer.start()
         load(newest_database, inrush, kind, pipe.name, mode="append" if time == 2 else "create")
         writer.join()
-        # A pipe is never recognised as loaded: each time it is a new input.
+        # A pipe never counts as loaded: each time it is a new input.
         assert loaded(newest_database) == sorted(expected(kind, rows) * time)
 
 
@@ -376,7 +376,7 @@ def test_an_end_marker_is_a_reject_wherever_a_chunk_ends(
     write = gzip.compress if name.endswith(".gz") else lambda text: text.decode().encode("utf-16")
     file = inrush.write(name, write(text.encode()))
     lines = [line for line, written in enumerate(text.splitlines(), 1) if written == "\\."]
-    # The last one ends the file.
+    # The last record ends the file.
     expected = lines[:-1]
     for streams in ("1", "3"):
         words = ("--format", "tsv", "--columns", "id int, note text", "--max-rejects", "99999")
@@ -422,7 +422,7 @@ def test_no_standard_input_is_said(newest_database: Database, inrush: Inrush) ->
     words = ("load", "-", "--to", newest_database.url, "--table", "t", "--columns", "id int")
     with inrush.start(*words, before=("bash", "-c", 'exec "$0" "$@" <&-')) as running:
         running.wait().expect(FAILED, "-: there is no standard input")
-    # A user who reads files does not need it.
+    # A user who loads files does not need a standard input.
     file = inrush.write("a.csv", "id\n1\n")
     words = ("load", str(file), *words[2:])
     with inrush.start(*words, before=("bash", "-c", 'exec "$0" "$@" <&-')) as running:

@@ -1,4 +1,4 @@
-"""Files of typed rows (Parquet, Arrow IPC): no value changes, and the promises for files hold.
+"""Files of typed rows (Parquet, Arrow IPC): no value changes, and all guarantees for files hold.
 
 The expected tables are filled by INSERT, with the values that pyarrow itself reads.
 """
@@ -586,7 +586,7 @@ class NoKeys(pe.KmsClient):  # type: ignore[misc]
     """Wraps keys without any secret."""
 
     def __init__(self, _config: object) -> None:
-        """Need nothing."""
+        """Ignore the configuration."""
         super().__init__()
 
     def wrap_key(self, key: bytes, _master: str) -> bytes:
@@ -594,7 +594,7 @@ class NoKeys(pe.KmsClient):  # type: ignore[misc]
         return base64.b64encode(key)
 
     def unwrap_key(self, wrapped: bytes, _master: str) -> bytes:
-        """Return the key again."""
+        """Return the key that the text stands for."""
         return base64.b64decode(wrapped)
 
 
@@ -621,8 +621,8 @@ def test_a_dictionary_at_byte_0_is_none(newest_database: Database, inrush: Inrus
     path = write_parquet(inrush.folder / "t.parquet", pa.table({"id": [1, 2, 3, 1]}))
     column = pq.read_metadata(path).row_group(0).column(0)
     assert (column.dictionary_page_offset, column.data_page_offset) == (4, 41)
-    # Thrift's fields 9 and 11 of the column, numbers of one byte. Some writers say where the first
-    # page begins, and that the dictionary is at 0; pyarrow begins with the first page.
+    # Thrift's fields 9 and 11 of the column, numbers of one byte. Some writers state the offset of
+    # the first page and offset 0 for the dictionary; pyarrow begins with the first page.
     fields = bytes([0x26, 2 * 41, 0x26, 2 * 4])
     content = path.read_bytes()
     assert content.count(fields) == 1

@@ -20,7 +20,7 @@ ALL = "screen,phone,paper,light,dark"
 
 
 def _missing(reason: str) -> None:
-    """Skip on a laptop; in CI a missing browser is a failure."""
+    """Skip the test on a laptop; in CI a missing browser is a failure."""
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
     pytest.skip(reason)
@@ -71,8 +71,8 @@ def look(page: Path, parts: str = ALL) -> dict[str, Any]:
     if "pdf" in seen:
         assert seen["pdf"]["begin"] == "%PDF-"
         assert seen["pdf"]["pages"] >= 1
-        # Pictures are drawn again for paper: each on one sheet, dark on white, without parts that
-        # only a screen needs.
+        # For paper, pictures are drawn again: each on one sheet, dark on white, without the parts
+        # that only a screen needs.
         assert all(width == 680 and height < 900 for width, height in seen["printed"])
         assert seen["paper"] == {
             "ground": "rgb(255, 255, 255)",
@@ -83,7 +83,7 @@ def look(page: Path, parts: str = ALL) -> dict[str, Any]:
 
 
 def assert_readable(seen: dict[str, Any]) -> None:
-    """Assert what must hold for every page, for people who see it and people who hear it."""
+    """Check the rules for every page, for people who see it and for people who hear it."""
     page = seen["page"]
     assert page["links"] == page["sections"]
     assert page["headings"][0] == 1
@@ -100,7 +100,7 @@ def assert_readable(seen: dict[str, Any]) -> None:
             assert rows, name
             assert all(len(row) == len(head) for row in rows), name
     assert seen["shifts"] == 0
-    # From top to bottom, each with a name, and visible.
+    # They come from top to bottom; each has a name and is visible.
     order = seen["order"]
     assert [one["name"] for one in order[:2]] == ["To the report", "As the system"]
     tops = [one["top"] for one in order]

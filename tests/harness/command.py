@@ -49,7 +49,7 @@ class Outcome:
         assert self.status == status, place
         for part in parts:
             assert part in self.said, f"{part!r} is not in what {place}"
-        # Mistakes of users and failures of the environment never cause a panic.
+        # Neither a user's mistake nor a failure of the environment causes a panic.
         assert "panicked at" not in self.said, place
         assert "Traceback" not in self.said, place
         return self
@@ -80,7 +80,7 @@ class Outcome:
         for path in sorted((self.run_folders()[-1] / "rejects").glob("*.rejects.jsonl")):
             lines = [json.loads(line) for line in path.read_text().splitlines()]
             for line in lines:
-                # After the first thousand lines, a line names the earlier line that has its
+                # After the first thousand, a line refers to an earlier line that has the same
                 # reason.
                 line.setdefault("reason", lines[line.get("reason_line", 1) - 1].get("reason"))
             found += lines
@@ -88,10 +88,10 @@ class Outcome:
 
 
 class StillRunning(subprocess.TimeoutExpired):
-    """A command that does not end, with its output and the waits of its threads."""
+    """Raised if a command does not end, with its output and the waits of its threads."""
 
     def __init__(self, words: list[str], late: subprocess.TimeoutExpired, process: int) -> None:
-        """Examine its threads while they exist."""
+        """Record its threads' waits while the threads exist."""
         super().__init__(words, late.timeout, late.output, late.stderr)
         self.threads = "\n".join(
             f"{task.name} {_said(task / 'comm')}: {_state(task)}, in {_said(task / 'wchan')}"
@@ -205,9 +205,8 @@ class Inrush:
     def stopped_by(self, fault: str, *words: str | Path) -> Iterator[Running]:
         """Start it, and enter the block when a fault such as `stop:before_switch` has stopped it.
 
-        It stays stopped until the block resumes it; with `stop_until_asked` it then also waits for
-        a signal that asks it to end.
-        """
+        It stays stopped until the block resumes it. With `stop_until_asked` it then waits for a
+        signal that asks it to end. """
         with self.start(*words, environment={"INRUSH_FAULT": fault}) as running:
             running.wait_until_stopped()
             yield running

@@ -20,11 +20,11 @@ def contents(database: Database, query: str, *, binary: bool = True) -> Contents
     """Return the result of a query.
 
     The text form is kept row by row, so that a difference can be read; the binary form
-    distinguishes values with the same text form. If a type has no binary form, `binary` is off.
-    """
+    distinguishes values with the same text form. If a type has no binary form, set `binary` to
+    false. """
     digest = sha256()
     with database.connect() as connection:
-        # The shortest digits that are read back as the same float.
+        # Floats are written with the fewest digits that are read back as the same float.
         connection.execute("SET extra_float_digits = 1")
         with connection.cursor().copy(f"COPY ({query}) TO STDOUT".encode()) as copy:
             text = b"".join(bytes(block) for block in copy).decode()
@@ -47,7 +47,7 @@ def assert_same_rows(
 
 
 def differing_rows(database: Database, left: str, right: str) -> int:
-    """Return how many rows one of two tables has and the other has not, duplicates counted.
+    """Return how many rows are in only one of two tables, counting duplicates.
 
     For tables too large to be read here; all their types need an equality operator.
     """
@@ -61,8 +61,7 @@ def differing_rows(database: Database, left: str, right: str) -> int:
 def state(database: Database, schema: str = "public") -> list[tuple[str, ...]]:
     """Return everything that a reader of a schema can see: its relations and all their rows.
 
-    Taken before and after a load that fails, it shows that the target is as it was.
-    """
+    Compared before and after a load that fails, it shows that the target is unchanged. """
     found: list[tuple[str, ...]] = []
     relations = database.rows(
         "SELECT oid::regclass::text, relkind, relpersistence, relispartition::text, "

@@ -13,7 +13,8 @@ from harness import servers
 from harness.servers import Database, Server
 
 ROOT = Path(__file__).parents[2]
-# The versions that it is tested with; the wheel has headers of 18 and 16, Debian those of 15.
+# The versions that it is tested with; the wheel has the headers of 18 and 16, Debian has those of
+# 15.
 EXTENSION_VERSIONS = (18, 16, 15)
 # A database may have it from its template: see `install_everywhere`.
 WITHOUT_IT = "DROP SCHEMA IF EXISTS inrush_fastcopy CASCADE"
@@ -74,7 +75,7 @@ def install(database: Database, folder: Path) -> None:
 
 
 def run_script(database: Database, folder: Path) -> None:
-    """Create the functions of the extension by its script, which needs no setting of the server."""
+    """Create the extension's functions by its script, which needs no server setting."""
     (script,) = (folder / "extension").glob("inrush_fastcopy--*.sql")
     text = script.read_text().split("\\quit\n", 1)[1]
     text = text.replace("MODULE_PATHNAME", str(folder / "lib" / "inrush_fastcopy.so"))

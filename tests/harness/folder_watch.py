@@ -1,4 +1,4 @@
-"""Watches folders by inotify: which files and folders were made, written, renamed and removed."""
+"""Watches by inotify which files and folders are made, written, renamed and removed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class FolderWatch:
     _folders: dict[int, Path] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Begin to watch no folder."""
+        """Start without a watched folder."""
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._file = self._libc.inotify_init1(NONBLOCK | os.O_CLOEXEC)
         assert self._file >= 0, os.strerror(ctypes.get_errno())

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# The most bytes that are sent to a client that keeps all of them.
+# A client that keeps this many bytes has clearly kept too many.
 ENDLESS_BYTES = 400 << 20
 SSL_REQUEST = struct.pack("!II", 8, 80877103)
 
@@ -27,13 +27,13 @@ Script = Callable[["Client"], None]
 
 
 def message(kind: bytes, body: bytes, length: int | None = None) -> bytes:
-    """Return a message; its length may be false."""
+    """Return a message, whose stated length may be wrong."""
     return kind + struct.pack("!I", len(body) + 4 if length is None else length) + body
 
 
 @dataclass
 class Client:
-    """A connection from a client, for a script."""
+    """A connection from a client, which a script answers."""
 
     socket: socket.socket
     received: bytearray
@@ -174,7 +174,7 @@ def zeros(_: int) -> bytes:
 
 
 def rows_without_end(client: Client) -> None:
-    """Answer a session's first query, and the next one with endless rows."""
+    """Answer a session's first query normally, and the next one with endless rows."""
     client.send(message(b"C", b"SET\0"), READY)
     columns = [(23, 4), (16, 1), (16, 1), (20, 8), (20, 8)]
     described = b"".join(

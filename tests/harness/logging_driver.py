@@ -1,4 +1,5 @@
-"""An ADBC driver that logs the statements of a run: `logging_driver.c`, and its log."""
+"""Builds an ADBC driver that logs the statements of a run (`logging_driver.c`), and reads its
+log."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ SOURCE = Path(__file__).with_name("logging_driver.c")
 def built(folder: Path) -> Path:
     """Build the driver into a folder, and return its library."""
     library = folder / "liblogging_driver.so"
-    # The driver manager's wheel has the header of ADBC.
+    # The header of ADBC is in the driver manager's wheel.
     header = Path(adbc_driver_manager.__file__).parent / "arrow-adbc"
     compiler = shlex.split(os.environ.get("CC", "cc"))
     options = ["-std=gnu11", "-Wall", "-Werror", "-O1", "-fPIC", "-shared", f"-I{header}"]

@@ -1,9 +1,8 @@
 """Makes difficult CSV files from a seed, and says how two readers may differ.
 
 Every file is small, because many of them are loaded at once. Each file gets a random dialect, sound
-or faulty records, and random line ends. Sometimes single bytes are damaged, to find faults that
-nobody thought of.
-"""
+or faulty records, and random line ends. Sometimes single bytes are damaged, to cover faults that
+nobody thought of. """
 
 from __future__ import annotations
 
@@ -96,7 +95,7 @@ class NastyFile:
     def inrush_format(self) -> dict[str, str | int | bool]:
         """Its format in the terms of Inrush."""
         found = self.dialect.inrush_format
-        # NUL bytes at the beginning would be taken for UTF-16 if no encoding is declared.
+        # Without a declared encoding, a text that begins with NUL bytes would be taken for UTF-16.
         return found | {"encoding": "utf-8"} if b"\0" in self.text[:4] else found
 
     def __str__(self) -> str:
@@ -105,7 +104,7 @@ class NastyFile:
 
 
 def nasty_files(numbers: random.Random, count: int, *, end_markers: bool) -> list[NastyFile]:
-    r"""Return files, with `end_markers` if COPY reads a line of `\.` as a value."""
+    r"""Return files; `end_markers` is true if COPY reads a line of `\.` as a value."""
     files: list[NastyFile] = []
     while len(files) < count:
         file = _nasty_file(numbers, len(files))
@@ -151,7 +150,7 @@ def _faults(dialect: Dialect) -> list[str]:
         "nul \0 byte",
         "\0",
         f"{quote}\0{quote}",
-        # These stand for bytes that are not UTF-8.
+        # These characters stand for bytes that are not UTF-8.
         "latin \udce9",
         f"{quote}\udcff\udcfe{quote}",
     ]
@@ -232,7 +231,7 @@ def _nasty_file(numbers: random.Random, number: int) -> NastyFile:
             odd = [["\r"], ["\r\r\n"], ["\n", "\r"], ["\r\n", "\r\r\n"]]
             line_ends = numbers.choice(odd[2:] if dialect.header else odd)
     blank_share = numbers.choice([0, 0, 0, 0.2])
-    # Longer than the chunks that are read.
+    # The field is longer than the chunks that are read.
     long_words = ["long" * 20_000, "longer" * 40_000] if numbers.random() < 0.05 else []
     writer = Writer(numbers, dialect, fault_share=fault_share, long_words=long_words)
     parts = []
@@ -271,9 +270,8 @@ def _damaged(numbers: random.Random, dialect: Dialect, text: bytes) -> bytes:
 def mended(file: NastyFile, text: bytes) -> tuple[bytes, set[str]]:
     """Return a text without the parts that only Inrush accepts, and the names of these parts.
 
-    For texts without a byte order mark and without a record that Inrush rejects. Quotes are
-    counted as COPY counts them.
-    """
+    The text must have no byte order mark and no record that Inrush rejects. Quotes are counted as
+    COPY counts them. """
     dialect = file.dialect
     quote, escape = dialect.quote.encode(), dialect.escape.encode()
     differences = set()
@@ -286,7 +284,7 @@ def mended(file: NastyFile, text: bytes) -> tuple[bytes, set[str]]:
         byte = text[at : at + 1]
         if is_quoted:
             if byte == escape != quote:
-                # COPY keeps an escape before a byte that needs none; Inrush takes it off.
+                # COPY keeps an escape before a byte that needs none; Inrush removes it.
                 following = text[at + 1 : at + 2]
                 if following in (quote, escape):
                     made += byte

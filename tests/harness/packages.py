@@ -28,7 +28,7 @@ def settings(values: dict[str, Value]) -> str:
 
 
 def flow(table: str | None, files: str | Path | list[str] | None, **more: Value) -> str:
-    """Return a flow; one with outputs has no table, and one of a database's rows has no files."""
+    """Return a flow. With outputs it has no table; with rows from a database it has no files."""
     said = {name.removesuffix("_"): value for name, value in more.items()}
     target: dict[str, Value] = {} if table is None else {"table": table}
     if files is not None:

@@ -1,4 +1,4 @@
-"""Pauses a load at a known place, so that a fault can be made there without any timing.
+"""Pauses a load at a known place, so that a test can cause a fault there without timing.
 
 A column of the domain `held` waits inside the server while a test holds a lock, so the COPY of its
 values is paused. A lock on the target does the same to the switch.
@@ -16,8 +16,8 @@ from harness.servers import Database
 # The number of the advisory lock.
 GATE = 4711
 
-# The gate is passed when the lock is granted; only values below zero ask for it, so that one part
-# of a load is paused while the others continue.
+# A value passes the gate when its lock is granted. Only values below zero ask for the lock, so that
+# one part of a load is paused while the others continue.
 HELD_DOMAIN = f"""
     CREATE FUNCTION pass_gate(value int) RETURNS bool LANGUAGE plpgsql AS $$
     BEGIN

@@ -1,8 +1,7 @@
 """The steps that `inrush check` prints, compared with the statements that a run sent.
 
-Statements that only read, and that the plan does not print, are ignored. All other statements must
-be in the plan, in the same transaction and order, and every statement of the plan must be run.
-"""
+Statements that only read are ignored if the plan does not print them. All other statements must be
+in the plan, in the same transaction and order, and every statement of the plan must be run. """
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ END = "\x00"
 NO_READ = (
     r"FOR SHARE|FOR UPDATE|REPEATABLEREAD|TABLOCKX|lo_unlink|lo_create\(0|advisory|PRAGMA [a-z_]+ ="
 )
-# The server only plans a statement that it explains.
+# The server plans a statement that it explains, but does not run it.
 READ = (
     rf"(?:(?:EXPLAIN|SELECT(?![^{END}]*(?: INTO |{NO_READ}))"
     rf"|(?!{NO_READ})(?:WITH|VALUES|PRAGMA)(?![^{END}]*(?:{NO_READ})))[^{END}]*{END})*"
@@ -36,7 +35,7 @@ class Transaction:
     """Statements of a plan that are run together, as one pattern."""
 
     lines: list[str]
-    # It is run any number of times, but at least once: by each session, for example.
+    # True if it is run one or more times, for example once by each session.
     is_of_many: bool = False
     is_used: bool = False
 
@@ -59,7 +58,7 @@ class Transaction:
 
 
 def pattern_of(line: str) -> str:
-    """Return the pattern of a line of the plan: a statement, once, often, or under a condition.
+    """Return the pattern of a line of the plan: a statement that is run once, often, or if needed.
 
     A line that is only a comment stands for something that is not a statement.
     """
@@ -141,7 +140,7 @@ def compare(plan: list[Transaction], sessions: list[list[str]]) -> None:
     """Compare a plan with the statements that the sessions of its run sent."""
     for statements in transactions_run(sessions):
         unused = (one for one in plan if one.is_repeated or not one.is_used)
-        # A line that must be run comes before an equal line that need not be run.
+        # A line that must be run comes before an equal line that is optional.
         left_over = sorted(unused, key=lambda one: one.is_repeated)
         match = next((one for one in left_over if one.holds(statements)), None)
         assert match, "not in the plan:\n" + "\n".join(statements) + "\nleft of it:\n" + left(plan)
@@ -165,10 +164,10 @@ def logged(database: Database, log: str) -> list[list[str]]:
         statements = None
         head = rf"{re.escape(database.name)} (inrush .*?) LOG:  (?:statement|execute [^:]*): (.*)"
         found = re.fullmatch(head, line)
-        # The reference of a lookup is read as any source is.
+        # The reference of a lookup is read like any source.
         if found and found[1] != "inrush source":
-            # The control session has another name until it knows its run. Streams and the meter run
-            # beside it.
+            # The control session has another name until it knows its run. The sessions of streams
+            # and of the meter run at the same time.
             is_beside = "stream" in found[1] or found[1].endswith(" meter")
             name = found[1] if is_beside else "control"
             statements = sessions.setdefault(name, [])

@@ -1,4 +1,4 @@
-"""Waits for a condition that another process brings about."""
+"""Waits for a condition that another process causes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Looking again without a pause would take a core from the process that is waited for.
+# Polling without a pause would take a core from the process that is awaited.
 _PAUSE_S = 0.005
 _pause = threading.Event()
 
@@ -24,10 +24,9 @@ def until(
     running: Running | None = None,
     failing: Callable[[], str] = lambda: "it never came to that",
 ) -> T:
-    """Look until something true is found, and return it.
+    """Poll until something true is found, and return it.
 
-    Fail after this number of seconds, and if the command `running` ends without it.
-    """
+    Fail after this number of seconds, or if the command `running` ends before. """
     found = _polled(look, running, monotonic() + seconds, failing)
     assert found or running is None, running.wait().said
     return found
@@ -36,7 +35,7 @@ def until(
 def before_the_end_of(
     running: Running, look: Callable[[], object], *, seconds: float = 150
 ) -> bool:
-    """Look until something true is found; return false if the command ends without it."""
+    """Poll until something true is found; return false if the command ends before."""
     failing = "it never came to that, and the command runs"
     return bool(_polled(look, running, monotonic() + seconds, lambda: failing))
 
@@ -45,7 +44,7 @@ def _polled(
     look: Callable[[], T], running: Running | None, end: float, failing: Callable[[], str]
 ) -> T:
     while True:
-        # Asked before the look, which then sees all that the command did until its end.
+        # The status is read before the poll, so that the poll sees everything that the command did.
         has_ended = running is not None and running.process.poll() is not None
         found = look()
         if found or has_ended:

@@ -1,4 +1,4 @@
-"""A pooler before a server: pgbouncer."""
+"""A pooler in front of a server: pgbouncer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harness.servers import Server
 
 @contextmanager
 def pooler(server: Server, folder: Path, mode: str) -> Iterator[str]:
-    """Run a pgbouncer before a server and yield the folder of its socket."""
+    """Run a pgbouncer in front of a server, and yield the folder of its socket."""
     program = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
     if program is None:
         if os.environ.get("CI") == "true":

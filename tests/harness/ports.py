@@ -1,4 +1,4 @@
-"""Ports for servers of the tests, which no other process takes before the server listens."""
+"""Chooses ports for the tests' servers that no other process takes before the server listens."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO
 
-# Below the ports that Linux gives to clients and to listeners that ask for none (32768 and up,
-# ip_local_port_range).
+# These are below the ports that Linux gives to clients, and to listeners that ask for no particular
+# port (32768 and up, ip_local_port_range).
 _FIRST, _LAST = 20_000, 32_000
 # Each process has a block of its own.
 _BLOCK_PORTS = 200
 
-# The block of this process: its number, its ports, and its file, locked until the process ends.
+# The block of this process: its number, its ports, and its file, which is locked until the process
+# ends.
 _claimed: tuple[int, itertools.cycle[int], IO[str]] | None = None
 
 
@@ -26,7 +27,7 @@ def process_number() -> int:
 
 
 def free_port() -> int:
-    """Return a port on which nobody listens, another one each time."""
+    """Return a port on which nobody listens, a different one each time."""
     _, ports, _ = _claim()
     for port in itertools.islice(ports, _BLOCK_PORTS):
         if _is_free(port):

@@ -1,4 +1,4 @@
-"""Replaces functions of the C library in a command, for moments that no signal or file shows."""
+"""Replaces functions of the C library in a command, to act at moments that nothing else shows."""
 
 from __future__ import annotations
 

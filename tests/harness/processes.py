@@ -26,7 +26,7 @@ def processes_in(folder: Path) -> list[int]:
 
 
 def wait_until_asleep(process_id: int) -> None:
-    """Wait until a process does nothing: its processor time stays the same for 20 looks."""
+    """Wait until a process does nothing: its processor time stays the same for 20 polls."""
     seen: list[str] = []
 
     def sleeps() -> bool:
@@ -61,7 +61,7 @@ def wait_for_no_server(data: Path, first: int) -> None:
         ).stdout
         mine = [line for line in listed.splitlines() if str(first) in line.split()[:2]]
         # Children of a dead parent are adopted, and their command line names no folder, so the
-        # socket's owner is the sign: the shared memory is free when the last one is gone.
+        # owner of the socket is checked. The shared memory is free when the last process is gone.
         return not mine and not _shared_memory_in_use(data)
 
     polling.until(ended, seconds=30, failing=lambda: "the killed server's processes do not end")

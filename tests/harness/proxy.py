@@ -1,4 +1,4 @@
-"""A TCP proxy before a server, whose network can be made to fail at a chosen byte or COMMIT."""
+"""A TCP proxy in front of a server; its network can be made to fail at a chosen byte or COMMIT."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 # The driver's message for COMMIT: "Byte1('Q') Int32 length, String".
 COMMIT = b"Q\0\0\0\x0bCOMMIT\0"
-# Parameters of a URL with which a connection that was silent for two seconds is checked; the
-# system's own timeouts are off.
+# URL parameters with which a connection is checked after two seconds of silence; the system's own
+# timeouts are off.
 SOON = "keepalives_idle=1&keepalives_interval=1&keepalives_count=1&tcp_user_timeout=0"
 BLOCK_BYTES = 64 << 10
 
@@ -39,7 +39,7 @@ class Trouble:
     at_commit: int | None = None
     # That COMMIT still reaches the server, but its reply does not come back.
     commit_passes: bool = False
-    # True if all connections are hit, not only that one.
+    # True if all connections are hit, not only the one of that COMMIT.
     hits_all: bool = True
     is_chosen: bool = False
     struck: threading.Event = field(default_factory=threading.Event)
@@ -57,7 +57,7 @@ class Trouble:
 
 
 class Connection:
-    """A client's connection and the connection to the server for it."""
+    """A client's connection, and the proxy's connection to the server for this client."""
 
     def __init__(self, client: socket.socket, server: socket.socket) -> None:
         self.client = client
@@ -80,7 +80,7 @@ class Connection:
             self.close()
 
     def close(self) -> None:
-        """Tell both ends that it is over."""
+        """Close the connections to both ends."""
         _reset(self.client)
         _reset(self.server)
 
@@ -191,7 +191,7 @@ class Proxy(AbstractContextManager["Proxy"]):
                 passed, trouble = self._look(block, tail)
                 tail = (tail + block)[-len(COMMIT) + 1 :]
                 if trouble is not None and trouble.commit_passes:
-                    # It strikes when the answer comes, which proves that the server has done it.
+                    # The fault comes with the answer, which proves that the server has committed.
                     connection.answer_lost = trouble
                 elif trouble is not None:
                     connection.server.sendall(block[:passed])
@@ -222,7 +222,7 @@ class Proxy(AbstractContextManager["Proxy"]):
             connection.client.shutdown(socket.SHUT_WR)
 
     def _look(self, block: bytes, tail: bytes) -> tuple[int, Trouble | None]:
-        """Return how many bytes of a block still pass, and the fault that comes then."""
+        """Return how many bytes of a block still pass, and the fault that follows them."""
         with self._lock:
             before = self._sent_bytes
             self._sent_bytes += len(block)
@@ -241,7 +241,7 @@ class Proxy(AbstractContextManager["Proxy"]):
             return passed, trouble
 
     def _look_at_answer(self, block: bytes) -> tuple[int, Trouble | None]:
-        """Return how many bytes of an answer still pass, and the fault that comes then."""
+        """Return how many bytes of an answer still pass, and the fault that follows them."""
         with self._lock:
             before = self._answer_bytes
             self._answer_bytes += len(block)
@@ -270,7 +270,7 @@ class Proxy(AbstractContextManager["Proxy"]):
         """End all connections and accept no more."""
         if self.trouble is not None:
             self.trouble.healed.set()
-        # Closing alone would leave the thread in `accept`.
+        # Closing the socket alone would leave the thread in `accept`.
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()

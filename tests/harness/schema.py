@@ -17,7 +17,7 @@ TYPES: dict[str, Any] = {
 
 
 def faults(value: Any, schema: Any, root: Any, place: str) -> Iterator[str]:
-    """Return what a schema does not allow, for the keywords of our schemas."""
+    """Return the parts of a value that a schema does not allow, for the keywords of our schemas."""
     if schema is True:
         return
     if "$ref" in schema:

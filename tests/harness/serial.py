@@ -1,7 +1,6 @@
 """The result of a careful serial load: one INSERT after the other, each after a savepoint.
 
-Loads are compared with it: the loaded rows, and the complete list of the others.
-"""
+Loads are compared with this result: the loaded rows, and the complete list of refused rows. """
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from harness.command import LOADED_WITH_REJECTS, Inrush, Outcome
 from harness.contents import contents
 from harness.servers import Database
 
-# The server's SQLSTATE, and the code of its reject.
+# The code of the reject for each SQLSTATE of the server.
 CODES = {
     "22003": "out_of_range",
     "22P02": "syntax",
@@ -44,8 +43,8 @@ BEGIN
 END $$;
 """
 
-# Performs a statement for each row, in a block of its own, whose begin is a savepoint. If each of
-# these were a request of its own, they would take most of a test's time.
+# Runs a statement for each row in its own block, which begins with a savepoint. Separate requests
+# would take most of a test's time.
 INSERT_EACH = """
 CREATE FUNCTION pg_temp.insert_each(
     statement text, rows_of_file json,
@@ -72,7 +71,7 @@ BEGIN
 END $$
 """
 
-# By the names of the files, in the order in which they are loaded.
+# The rows of each file by its name, in the order in which the files are loaded.
 Files = Mapping[str, Sequence[Sequence[str]]]
 
 
@@ -109,7 +108,7 @@ def insert(
             if before is None:
                 refused += _insert_rows(connection, statement, file, rows, lines)
                 continue
-            # It may ask for what the rows before have left.
+            # `before` may query the rows that are inserted so far.
             for row, line in zip(rows, lines, strict=True):
                 one = before(file, line, row)
                 found = [one] if one else _insert_rows(connection, statement, file, [row], [line])
@@ -151,7 +150,7 @@ def _refused(
     if code in ("duplicate_key", "foreign_key_missing", "exclusion_violated"):
         said = detail.rstrip(".")
     elif code == "check_violated":
-        # The server derives its name from the table's, which differs here.
+        # The server derives the constraint's name from the table's, which differs here.
         said = constraint.removeprefix("expected")
     elif code == "raised":
         said = message
@@ -217,7 +216,7 @@ class SerialJob:
         ]
 
     def run(self, fault: str | None = None) -> Outcome:
-        """Run the package; a fault point may act in it."""
+        """Run the package, with a fault point if one is given."""
         environment = {"INRUSH_FAULT": fault} if fault else None
         return self.inrush("run", "package.toml", environment=environment)
 
@@ -234,7 +233,7 @@ class SerialJob:
         assert_rejects(outcome, self.expected)
 
     def assert_done(self, outcome: Outcome) -> None:
-        """Fail unless it loaded all but the rejected rows, and accounts for each."""
+        """Fail unless the run loaded all but the rejected rows, and accounts for each row."""
         outcome.expect(LOADED_WITH_REJECTS)
         self.assert_loaded(outcome)
         assert_account(outcome, self.rows_read, len(self.expected))

@@ -1,4 +1,4 @@
-"""Private PostgreSQL servers for the tests: the wheel's versions 18 and 16, and Debian's 15.
+"""Starts private PostgreSQL servers for the tests: the wheel's versions 18 and 16, and Debian's 15.
 
 `make other-versions` gets 14 and 17, which have no client programs.
 
@@ -31,19 +31,19 @@ from harness.ports import free_port
 VERSIONS = tuple(map(int, os.environ.get("INRUSH_TEST_VERSIONS", "18,15").split(",")))
 # Where `make other-versions` puts servers: a folder for each version.
 OTHER_VERSIONS = Path(__file__).parents[2] / "target" / "postgresql"
-# A database needs 8 MB, and a run of all tests makes thousands. Dropping one waits for a
-# checkpoint; together, later drops find little left to write.
+# A database needs 8 MB, and a run of all tests makes thousands. Each drop waits for a checkpoint,
+# but when databases are dropped together, only the first checkpoint has much to write.
 DROPPED_TOGETHER = 20
 
 MEMORY = Path("/dev/shm")  # noqa: S108
-# The most that the servers of three workers need, together with their loads.
+# The largest memory that the servers of three workers need, together with their loads.
 ROOM_IN_MEMORY = 14 << 30
 
 # The beginning of the name of a session's folder, and the file in it that the session locks.
 FOLDERS = "inrush-test-"
 LOCK = "session.lock"
 
-# A server for contents needs no durability; tests of crashes enable it.
+# Tests that compare contents need no durability; tests of crashes enable it.
 FAST = {
     "fsync": "off",
     "synchronous_commit": "off",
@@ -87,9 +87,8 @@ def place() -> Path | None:
     """Return the folder for servers and for the files of tests: in memory if there is room.
 
     A database is 300 files. Making and removing them on a disk took a third of the CPU time of all
-    tests, and loads into files mostly waited for the disk. Servers and loads are killed, machines
-    are not, so crashes need no disk.
-    """
+    tests, and loads into files mostly waited for the disk. Tests kill servers and loads but not
+    machines, so tests of crashes need no disk. """
     try:
         room = min(shutil.disk_usage(MEMORY).free, _available_memory())
     except OSError:
@@ -110,14 +109,13 @@ def locked_folder() -> Iterator[Path]:
     """Make a folder that stays until another session begins after this one has ended.
 
     A session that was killed leaves its servers running and its folder in memory. So each session
-    holds a lock in its folder, and takes away the folders whose locks are free.
-    """
+    holds a lock in its folder, and removes the folders whose locks are free. """
     for parent in {MEMORY, Path(tempfile.gettempdir())}:
         for left in parent.glob(f"{FOLDERS}*"):
             remove_if_left(left)
     folder = Path(tempfile.mkdtemp(prefix=FOLDERS, dir=place()))
     folder.chmod(0o755)
-    # The folder gets its name when it is locked, so nobody finds it free.
+    # The folder gets its name once it is locked, so no other session finds it unlocked.
     with (folder / f"{LOCK}.new").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         Path(lock.name).rename(folder / LOCK)
@@ -125,7 +123,7 @@ def locked_folder() -> Iterator[Path]:
 
 
 def remove_if_left(folder: Path) -> None:
-    """Remove the folder of a session that has ended, and kill what runs in it."""
+    """Remove the folder of a session that has ended, and kill the processes in it."""
     try:
         lock = (folder / LOCK).open("r+")
     except OSError:
@@ -151,7 +149,7 @@ def _available_memory() -> int:
 
 
 def server_user() -> str | None:
-    """Return the user that servers run as, or None if it is the one that runs the tests."""
+    """Return the user that servers run as, or None if it is the user who runs the tests."""
     if os.geteuid() != 0:
         return None
     for name in ("postgres", "nobody"):

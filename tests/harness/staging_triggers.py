@@ -30,12 +30,12 @@ REMOVES_ROWS = (
 
 
 def for_each_row(database: Database, body: str) -> None:
-    """From now on, give each new staging table a trigger that runs before each row."""
+    """Give each new staging table a trigger that runs before each row, from now on."""
     _give(database, "BEFORE INSERT", body, " FOR EACH ROW")
 
 
 def after_statement(database: Database, body: str) -> None:
-    """From now on, give each new staging table a trigger that runs after each COPY."""
+    """Give each new staging table a trigger that runs after each COPY, from now on."""
     _give(database, "AFTER INSERT", body, "")
 
 

@@ -35,7 +35,7 @@ CODES = {
 
 @dataclass(frozen=True)
 class Wish:
-    """Properties of the run that the report describes."""
+    """The properties of the run that the report describes."""
 
     streams: int = 4
     steps: int = 120
@@ -43,7 +43,8 @@ class Wish:
     flows: int = 3
     units: int = 8
     rejects: int = 0
-    # Two of three rejects have the key of their row, like rejects from a source without lines.
+    # True if two of three rejects have the key of their row, like rejects from a source without
+    # lines.
     has_keys: bool = False
     is_tcp: bool = False
     has_tail: bool = False
@@ -53,12 +54,12 @@ class Wish:
     error: str | None = None
     is_measured: bool = True
     is_predicted: bool = False
-    # How many flows, from the first one on, have `atomic = false`.
+    # The number of flows, from the first one on, that have `atomic = false`.
     straight_flows: int = 0
     # Per unit: rows that a condition removed, and rows that a step added.
     filtered: int = 0
     added: int = 0
-    # Each flow has steps, a lookup among them.
+    # True if each flow has steps, with a lookup among them.
     has_steps: bool = False
     seed: int = 1
 
@@ -165,7 +166,7 @@ def _measurements(wish: Wish, chance: random.Random, names: list[str]) -> dict[s
     backends = [sum(stream["backend"]["cpu_us"][index] for stream in streams) for index in steps]
     tables = []
     for number, name in enumerate(names):
-        # One table after the other, each overlapping its neighbours a little.
+        # The tables follow one another, each overlapping its neighbours a little.
         centre = (number + 0.5) / len(names)
         width = 0.8 / len(names)
         parts = [max(0.02, 1 - abs((index + 0.5) / wish.steps - centre) / width) for index in steps]

@@ -1,4 +1,4 @@
-"""The pages of comparisons with pgbench and of predictions say what missed its limit, and why."""
+"""The pages about pgbench and about predictions say which figures missed their limit, and why."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MACHINE: dict[str, Any] = {
 
 
 def test_clients_that_miss_a_limit_are_named() -> None:
-    """The median of the ratios counts; each is to pgbench in the same round."""
+    """The median of the ratios counts; each ratio is to pgbench in the same round."""
     theirs = Measure(1000.0, 10.0)
     right = [(Measure(960.0, 10.9), theirs), (Measure(500.0, 30.0), theirs)]
     right.append((Measure(1100.0, 9.0), theirs))

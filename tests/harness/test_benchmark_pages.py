@@ -1,4 +1,4 @@
-"""The results that are kept: a JSON file for each, and a page for the newest of each kind."""
+"""The kept results: a JSON file for each, and a page for the newest one of each kind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import readme
 import results
 from harness.checkout import DOCS
 
-# Benchmarks whose page is made from the JSON alone; the others write both together.
+# Benchmarks whose page is made from the JSON alone; the others write page and JSON together.
 PAGES: dict[str, Callable[[dict[str, Any], str], str]] = {
     results.BENCHMARK: results.page,
     "capacity_accuracy": lambda facts, _: capacity_accuracy.page(facts),
@@ -96,7 +96,7 @@ def test_older_pages_are_removed(folder: Path, capsys: pytest.CaptureFixture[str
     [
         ("-suite-a-cpu-2-cores.md", "-suite-a-cpu-2-cores.md is missing: its result is the newest"),
         ("-suite-tls-b-cpu-8-cores-ratios.svg", "-cores-ratios.svg is missing: its result is the"),
-        # Now the page of the day before is expected, and all other files belong to no result.
+        # Now the page of the previous day is expected, and all other files belong to no result.
         ("-suite-a-cpu-2-cores.json", "2026-11-22-suite-a-cpu-2-cores.md is missing"),
     ],
 )

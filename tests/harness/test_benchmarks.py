@@ -1,4 +1,4 @@
-"""The benchmark suite itself: its data, its pages, and that all sides load the same rows."""
+"""The benchmark suite itself: its data and pages are right, and all sides load the same rows."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def test_pgloader_has_a_worker_beside_the_one_that_reads(
     assert rows["rejects"] < rows["narrow"]
 
 
-# It starts another program, which holds the pipe open and keeps a session busy.
+# The command starts another program, which holds the pipe open and keeps a session busy.
 ENDLESS = """
 import subprocess, sys
 program, url, pipe = sys.argv[1:]
@@ -328,7 +328,8 @@ def test_a_side_that_never_ends_is_stopped(
         must_be: dict[str, same_rows.Rows] | None,
         limit_s: float,
     ) -> Measure:
-        """Change no other limit, because a busy machine may need the time."""
+        """Shorten only the time limit of this side, because a busy machine may need the other
+        limits."""
         assert limit_s > suite.STOP_S
         limit_s = 1 if side.name == "endless" else limit_s
         return measure(database, job, side, streams, folder, must_be, limit_s)
@@ -524,7 +525,7 @@ def test_pieces_of_something_else_are_refused(changes: dict[str, Any], said: str
 
 
 def whole(**changes: Any) -> findings.Facts:
-    """Return results with all that the README must show."""
+    """Return results with everything that the README must show."""
     (run, *_) = facts()["runs"]
     told = facts()["workloads"]["narrow"]
     runs = [
@@ -542,7 +543,7 @@ def whole(**changes: Any) -> findings.Facts:
 
 
 def runs_but(**without: Any) -> list[findings.Run]:
-    """Return the runs of whole results, without the runs that have these values."""
+    """Return the runs of complete results, without the runs that have these values."""
     return [
         run for run in whole()["runs"] if any(run[key] != value for key, value in without.items())
     ]
@@ -565,7 +566,7 @@ def test_the_readme_takes_the_newest_usual_results(tmp_path: Path) -> None:
     assert "before\n" in after
     assert "2026-11-23, commit 0123456789ab" in after
     assert "2026-11-23-suite-some-processor-2-cores.md)" in after
-    # The name of a result does not have all of its facts.
+    # The name of a result does not contain all of its facts.
     kept(tmp_path, "2026-11-24-suite", facts())
     assert readme.updated(after, tmp_path) == after
 

@@ -1,4 +1,4 @@
-"""Documents and comments name only files and types that exist, and link only to existing pages.
+"""Documents and comments name only existing files and types, and link only to existing pages.
 
 A path in backquotes that begins with a top-level folder is read from the root. A shorter one, such
 as `quirks.rs` or `load/careful/isolate.rs`, must be the end of some file's path. If a page for
@@ -21,7 +21,7 @@ FOLDERS = (
     "benchmarks", "crates", "docs", "examples", "extensions", "fuzz", "python", "sample-packages",
     "tests",
 )  # fmt: skip
-# Made by builds and tests.
+# Files that builds and tests make.
 MADE = {"node_modules", "target", "decoder-target", "__pycache__"}
 # A word in capitals stands for anything: `tests/FOLDER/test_NAME.py`.
 PLACEHOLDER = re.compile(r"(?<![a-z])[A-Z]{3,}(?![a-z])")

@@ -1,4 +1,4 @@
-"""The harness itself: its servers run, and its comparisons see every difference."""
+"""The harness itself: its servers run, and its comparisons detect every difference."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_a_command_that_ends_was_never_stopped(inrush: Inrush) -> None:
     ],
 )
 def test_a_script_finds_the_harness(script: str, inrush: Inrush) -> None:
-    """It runs from any folder, by the path that `make build` has written into .venv."""
+    """The script runs from any folder, by the path that `make build` has written into .venv."""
     command: list[str | Path] = [sys.executable, ROOT / script, "--help"]
     done = subprocess.run(command, cwd=inrush.folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stderr}\nHas `make build` been run?"

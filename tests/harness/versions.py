@@ -12,7 +12,7 @@ from harness.packages import Value
 Key = tuple[int, str]
 # Two tracked columns, and two that are overwritten.
 Values = tuple[str | None, int | None, str | None, int | None]
-# Keys and values of other tables, for which the model works, too.
+# Keys and values of other tables; the model works for them, too.
 AnyKey = tuple[Any, ...]
 AnyValues = tuple[Any, ...]
 
@@ -43,7 +43,7 @@ class Model:
 
     versions: dict[AnyKey, list[Version]] = field(default_factory=dict)
     loads: int = 0
-    # This number of the first values are tracked.
+    # The number of values, from the first on, that are tracked.
     tracked: int = 2
 
     def load(self, rows: Mapping[Key, Values] | Mapping[AnyKey, AnyValues]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Watches a target while something is done to it."""
+"""Watches a target while something changes it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Digest = tuple[int, int]
 
 
 class Watcher(AbstractContextManager["Watcher"]):
-    """Asks for a target's contents again and again, and keeps every answer that differs.
+    """Queries a target's contents repeatedly, and keeps every answer that differs from the last
+    one.
 
-    An answer is None if the table does not exist, else the number of its rows and a digest of
-    their values. Each answer is one statement, so it shows one snapshot. It asks without a pause,
-    or with a pause if many watchers run.
-    """
+    An answer is None if the table does not exist, else the number of its rows and a digest of their
+    values. Each answer is one statement, so it shows one snapshot. It queries without a pause, or
+    with a pause if many watchers run. """
 
     def __init__(self, database: Database, table: str, *, pause_s: float = 0) -> None:
         self.table = table

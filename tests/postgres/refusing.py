@@ -30,5 +30,5 @@ INSERT INTO {name} VALUES (10, 1, '[5,6)', 'old');
 """
 
 
-# The codes of the rows that are refused.
+# The codes of the rejects of the refused rows.
 PLAIN_CODES = {"duplicate_key", "exclusion_violated", "foreign_key_missing", "raised", "syntax"}

@@ -1,4 +1,4 @@
-"""Rows that the server refuses in a load unit: each becomes a reject, the rest is loaded.
+"""Each row of a load unit that the server refuses becomes a reject, and the rest is loaded.
 
 The outcome must be that of a serial load: one INSERT after the other, in the order of the files.
 """
@@ -110,15 +110,15 @@ def told(inrush: Inrush, event: str) -> bool:
 def test_a_refusal_while_another_stream_is_in_the_middle_of_a_block(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """The COPY of the other stream ends between two messages: its session can be used again."""
+    """The COPY of the other stream ends between two messages, so its session can be used again."""
     database = newest_database
     database.execute(pauses.HELD_DOMAIN)
     for table in ("loaded", "expected"):
         database.execute(
             f"CREATE TABLE {table} (id int, gate held, amount int CHECK (amount > 0), t text)"
         )
-    # The second range of four is blocked in the server, and has far more to send than a socket
-    # takes; one of the last rows of the first range is refused.
+    # The second range of four is blocked in the server, and has far more to send than fits into a
+    # socket's buffer. One of the last rows of the first range is refused.
     count, row_bytes = 4_000, 10_000
     refused, held = 900, 1_100
     rows = [

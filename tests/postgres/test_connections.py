@@ -1,4 +1,4 @@
-"""Ways to name a server that libpq knows: several hosts, service files, channel binding."""
+"""Connection settings of libpq: several hosts, service files, channel binding."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_settings_of_urls(primary: Server, inrush: Inrush, query: str, status: i
 
 
 def test_keepalives_are_on(primary: Server, inrush: Inrush) -> None:
-    """Return the system's figures of the sockets while the load is stopped."""
+    """The system lists the sockets with their timers while the load is stopped."""
     with Proxy(primary.port) as proxy:
         url = f"postgresql://{primary.user}@127.0.0.1:{proxy.port}/postgres"
         words = ("load", "rows.csv", "--to", url, "--table", "kept_alive", *COLUMNS)

@@ -48,7 +48,7 @@ def ids(database: Database, table: str = "loaded") -> list[int]:
 def test_any_number_of_streams_keeps_the_same_rows(
     inrush: Inrush, newest_database: Database, form: str
 ) -> None:
-    """Large files are cut, even if records have several lines; streams share compressed files."""
+    """Large files are cut even if records have several lines; streams share compressed files."""
     rows = random_rows(300_000, 20_000)
     text = text_of(rows)
     if form == "quoted":
@@ -117,7 +117,7 @@ def test_rows_that_the_target_refuses_stay_the_first(
 def test_units_that_were_loaded_beside_other_files_are_not_kept(
     inrush: Inrush, newest_database: Database
 ) -> None:
-    """The second file is loaded first, and loses the row whose key the first file now has."""
+    """The second file is loaded first; it loses the row whose key the first file now has."""
     inrush.write("a.csv", text_of([(1, 7, "x")]))
     inrush.write("b.csv", text_of([(n, n % 50, "y") for n in range(2, 1_000)]))
     one = flow("loaded", ["a.csv", "b.csv"], columns=COLUMNS, partition_by="id")

@@ -174,7 +174,8 @@ def test_the_missing_row_comes_while_the_load_is_stopped(
         streams=1,
     )
     inrush.write("package.toml", text)
-    # In the middle of the second careful load: one unit was loaded again, the other was not.
+    # It is killed in the middle of the second careful load: one unit was loaded again, the other
+    # not.
     died = inrush("run", "package.toml", environment={"INRUSH_FAULT": "before_unit_commit:4"})
     assert died.status == -signal.SIGKILL, died.said
     newest_database.execute("INSERT INTO parents VALUES (77)")
@@ -209,7 +210,7 @@ def test_parents_that_come_with_pre_sql_set_no_right_row_aside(
     settings |= {"bounds": [1, 2], "pre_sql": "INSERT INTO parents VALUES (77)"}
     text = package(database.url, flow("loaded", "rows.csv", **settings))
     file = inrush.write("package.toml", text)
-    # Only the switch knows which of them refers to nothing, so the whole load fails.
+    # Only the switch finds out which row refers to nothing, so the whole load fails.
     inrush.write("rows.csv", text_of(HEADER, [row.split(",") for row in rows.values()]))
     before = state(database)
     inrush("run", file).expect(FAILED, "to its parent", "(78)")

@@ -1,4 +1,4 @@
-"""A load beside other work: it yields locks, keeps to a rate, waits for standbys."""
+"""A load beside other work: it yields locks, keeps to a rate, and waits for standbys."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def job(inrush: Inrush, database: Database, **run: int | bool) -> Path:
     return inrush.write("package.toml", text)
 
 
-# The work of the lock's holder, and the work of others that must proceed while the loader waits.
+# The statement of the lock's holder, and others' statements that must proceed while the loader
+# waits.
 HELD_UP = {
     "a_plain_target": (
         "CREATE TABLE loaded (id int, note text)",
@@ -209,8 +210,7 @@ def test_a_disk_that_is_too_small(newest_database: Database, inrush: Inrush) -> 
     assert str(database.server.data) in plan.output
 
 
-# Files that someone with write access to the folder of runs might put in place of the files of a
-# stopped run.
+# Files with which someone who may write to the folder of runs might replace those of a stopped run.
 PLACES = [
     "log.jsonl",
     "report.json",
@@ -271,7 +271,7 @@ def test_run_folders_are_for_their_owner_alone(newest_database: Database, inrush
 def test_what_is_loaded_outlives_a_crash_whatever_the_role_does_without(
     start_server: StartServer, inrush: Inrush
 ) -> None:
-    """A role's synchronous_commit = off, with which a COMMIT may be lost, has no effect."""
+    """A role's synchronous_commit = off, which may lose a COMMIT, has no effect."""
     server = start_server(18, servers.DURABLE | {"wal_writer_delay": "10s"})
     database = server.create_database("crash")
     database.execute("ALTER DATABASE crash SET synchronous_commit = off")
@@ -306,7 +306,7 @@ def test_foreign_keys_are_checked_whatever_the_role_says(
     url = database.url.replace("tester@", f"{role}@")
     load(url).expect(FAILED, "session_replication_role = replica", f"ALTER ROLE {role} RESET")
     assert database.value("SELECT count(*) FROM loaded") == 0
-    # A superuser may set it back, so the load of a superuser does.
+    # A superuser may reset it, so a superuser's load does so.
     outcome = load(database.url).expect(LOADED_WITH_REJECTS)
     assert [one["code"] for one in outcome.rejects()] == ["foreign_key_missing"]
     assert database.rows("SELECT id FROM loaded ORDER BY id") == [(0,), (1,)]

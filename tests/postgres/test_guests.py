@@ -1,4 +1,4 @@
-"""The other end may be a pooler, a standby, a published table, or no server at all."""
+"""The load may meet a pooler, a standby, a published table, or no server at all."""
 
 from __future__ import annotations
 

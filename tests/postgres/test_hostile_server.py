@@ -124,7 +124,8 @@ def test_rows_without_end_take_bounded_memory(inrush: Inrush) -> None:
     [
         (b"H", "answered the request for TLS with the byte 0x48"),
         (message(b"E", b"SFATAL\0Mtoo many\0\0"), "answered the request for TLS with an error"),
-        # Plain text that follows the server's yes is not protected by TLS (CVE-2021-23222).
+        # Plain text that follows the server's agreement to TLS is not protected by it
+        # (CVE-2021-23222).
         (b"S" + hostile.AUTHENTICATION_OK + hostile.KEY_DATA + hostile.READY, "TLS"),
         (b"SHTTP/1.1 400 Bad Request\r\n", "TLS"),
     ],
@@ -142,7 +143,7 @@ def test_a_byte_a_second_is_no_login(inrush: Inrush) -> None:
         client.start_up()
         for byte in message(b"N", b"S" + b"x" * 20_000):
             client.send(bytes([byte]))
-            # Waits a second for bytes that must not come: the client sends nothing.
+            # Wait a second for bytes, to see that the client sends nothing.
             client.socket.settimeout(1)
             try:
                 client.read(1)
@@ -155,7 +156,7 @@ def test_a_byte_a_second_is_no_login(inrush: Inrush) -> None:
 
 
 def test_scram_takes_no_time(inrush: Inrush) -> None:
-    """2^31 iterations would take an hour."""
+    """A server that asks for 2^31 iterations, which would take an hour, is refused."""
 
     def script(client: Client) -> None:
         client.start_up()
@@ -185,7 +186,7 @@ ASKED = {
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("way", ["variable", "url", "service"])
 def test_require_auth(inrush: Inrush, asked: str, way: str) -> None:
-    """A false server that asks in another way gets neither the password nor its hash."""
+    """A false server that asks for another kind of login gets neither the password nor its hash."""
     sent, said = ASKED[asked]
     with HostileServer(hostile.saying(sent)) as server:
         environment = {"PGPASSWORD": SECRET}
@@ -200,7 +201,7 @@ def test_require_auth(inrush: Inrush, asked: str, way: str) -> None:
             url = "postgresql://etl@/dw?service=dw"
         failed = inrush(*words(url), environment=environment)
         failed.expect(FAILED, f"127.0.0.1:{server.port}", said, "require_auth=scram-sha-256")
-        # Messages with a type begin after the first message, which has none.
+        # The first message has no type; all later ones have.
         assert b"p\0\0\0" not in server.received
         assert SECRET.encode() not in server.received
 

@@ -32,7 +32,7 @@ CONNECT = "import sys, psycopg; psycopg.connect(sys.argv[1]).execute('SELECT 1')
 
 
 def libpq_connects(url: str, environment: Mapping[str, str] | None = None) -> str | None:
-    """Return libpq's message if it does not connect."""
+    """Return libpq's message if libpq does not connect."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
     done = subprocess.run(
         [sys.executable, "-c", CONNECT, url],
@@ -48,7 +48,7 @@ def libpq_connects(url: str, environment: Mapping[str, str] | None = None) -> st
 def inrush_connects(
     inrush: Inrush, url: str, environment: Mapping[str, str] | None = None
 ) -> str | None:
-    """Return Inrush's message if it does not connect."""
+    """Return Inrush's message if Inrush does not connect."""
     inrush.write("rows.csv", "id\n1\n")
     table = f"reached_{next(numbers)}"
     words = ("load", "rows.csv", "--to", url, "--table", table, "--columns", "id int")
@@ -75,7 +75,8 @@ class TlsServer:
     other: Authority
 
     def present(self, certificate: Path, authority: Path | None = None) -> None:
-        """Restart with this certificate; with an authority, clients need a certificate of it."""
+        """Restart with this certificate; if an authority is given, clients need a certificate from
+        it."""
         if self.server.running:
             self.server.stop()
         settings = {**servers.FAST, "ssl": "on"}
@@ -116,7 +117,7 @@ def tls(start_server: StartServer, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def certificate(tls: TlsServer, kind: str) -> tuple[Path, Path]:
-    """Return a server's certificate of some kind, and the root that a client trusts."""
+    """Return a server certificate of this kind, and the root that a client trusts."""
     name = kind.replace(" ", "-")
     folder, root = tls.folder, tls.root
 

@@ -49,7 +49,7 @@ def _step(scene: FileScene, steps: list[str]) -> str:
     """Return one of these steps; for frequent steps, one of the first few times."""
     more = [step for step in steps if step != "in_copy"]
     if scene.load.constraints:
-        # Rows that the target refuses are searched batch by batch.
+        # The loader searches batch by batch for rows that the target refuses.
         more += ["in_careful_copy"] * 3
     point = scene.numbers.choice(["in_copy", *more] if "in_copy" in steps else more)
     if "unit" in point or "copy" in point:
@@ -77,7 +77,8 @@ def _killed(scene: FileScene, steps: list[str]) -> tuple[str, bool]:
 
 @_kind()
 def killed_at_step(scene: FileScene) -> Struck:
-    """`kill -9` of the command at a named step; it proves by itself that it was there."""
+    """`kill -9` of the command at a named step; the command itself shows that it reached the
+    step."""
     steps = [*UNSWITCHED_STEPS, *SWITCHED_STEPS]
     if isinstance(scene.place, Parquet):
         steps.append("before_tidying")
@@ -125,7 +126,8 @@ def signalled(scene: FileScene) -> Struck:
 
 @_kind()
 def rival(scene: FileScene) -> Struck:
-    """Stop it by SIGSTOP: the same command is refused and names it; then it continues."""
+    """Stop it by SIGSTOP: the same command is refused and names the first; then the first
+    continues."""
     step = _step(scene, STEPS[:7])
     with scene.start(environment={"INRUSH_FAULT": f"stop:{step}"}) as first:
         hit = first.stops()
@@ -144,7 +146,7 @@ def rival(scene: FileScene) -> Struck:
 
 @_kind()
 def frozen(scene: FileScene) -> Struck:
-    """SIGSTOP at a random moment, a reader's look, and SIGCONT: it ends as if nothing happened."""
+    """SIGSTOP at a random moment, a read of the target, and SIGCONT: the command ends as usual."""
     with scene.start() as running:
         moment = _random_moment(scene, running)
         if moment is None:
@@ -218,7 +220,8 @@ def target_locked(scene: FileScene) -> Struck:
 
 @_kind(lambda _, load: load.appends)
 def target_removed(scene: FileScene) -> Struck:
-    """Kill it and remove its target: the same command names the target, until it exists again."""
+    """Kill it and remove its target: the same command names the target until the target exists
+    again."""
     step, hit = _killed(scene, UNSWITCHED_STEPS)
     if not hit or scene.now() != {t: scene.before_or_none(t) for t in scene.load.targets}:
         return Struck("a target removed: too late", hit=False)
@@ -232,7 +235,7 @@ def target_removed(scene: FileScene) -> Struck:
 
 @_kind(lambda _, load: not load.before() and len(load.full()) == 1)
 def target_made(scene: FileScene) -> Struck:
-    """Kill it and create its target with a row: `create` refuses it, until it is removed."""
+    """Kill it and create its target with a row: `create` refuses the target until it is removed."""
     step, hit = _killed(scene, UNSWITCHED_STEPS)
     if not hit:
         return Struck("a target made: too late", hit=False)
@@ -274,7 +277,7 @@ def file_changed(scene: FileScene) -> Struck:
 
 @_kind()
 def cleanup_killed(scene: FileScene) -> Struck:
-    """Kill it, and then kill the cleanup of what it left; the next cleanup removes the rest."""
+    """Kill it, and then kill the cleanup of its leftovers; the next cleanup removes the rest."""
     step, hit = _killed(scene, UNSWITCHED_STEPS)
     if not hit:
         return Struck("a cleanup killed: too late", hit=False)

@@ -27,7 +27,7 @@ from faults.steps_loads import files_for_steps
 from harness.command import CLEAN, LOADED_WITH_REJECTS
 from harness.packages import Value, flow, step
 
-# File, line and code.
+# The file, line and code of a reject.
 Reject = tuple[str, int, str]
 Tables = dict[str, list[Row]]
 
@@ -49,13 +49,13 @@ class FileLoad:
     rejects: Callable[[], list[Reject]] = list
     # The destinations that it can load into.
     fits: Callable[[type[Place]], bool] = lambda kind: bool(kind)
-    # The notes of its rows may be changed: no constraint and no partition depends on them.
+    # True if the notes of its rows may be changed: no constraint or partition depends on them.
     has_free_notes: bool = True
-    # A reader of a Parquet table that lists its folders sees one generation of files.
+    # True if a reader that lists the folders of a Parquet table sees one generation of files.
     has_partitions: bool = False
-    # Rows are appended to an existing target.
+    # True if rows are appended to an existing target.
     appends: bool = False
-    # Options of the connection, beside the destination's own.
+    # Options of the connection, in addition to the destination's own.
     options: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -78,7 +78,7 @@ class FileLoad:
 
 
 def speaks_sql(kind: type[Place]) -> bool:
-    """Whether it has tables with constraints."""
+    """Whether the destination has tables with constraints."""
     return kind.speaks_sql
 
 
@@ -115,7 +115,8 @@ def _guarded_before() -> list[Row]:
 
 @cache
 def _guarded_lines() -> list[tuple[str, int, Row | None]]:
-    """Return file, line and row of three files; None is a row whose types do not fit."""
+    """Return file, line and row of three files; the row is None if its values do not fit the
+    types."""
     numbers = random.Random(20261126)  # noqa: S311
     lines: list[tuple[str, int, Row | None]] = []
     for part in range(3):
@@ -143,7 +144,7 @@ def _guarded_files() -> dict[str, bytes]:
 
 
 def _serial(before: Iterable[Row]) -> tuple[list[Row], list[Reject]]:
-    """Load row by row: of rows with the same key the first one is kept."""
+    """Load row by row; of several rows with the same key, the first is kept."""
     rows = list(before)
     ids, notes = {row[0] for row in rows}, {row[2] for row in rows}
     rejects: list[Reject] = []

@@ -57,7 +57,7 @@ def scenario(seed: int) -> FileScenario:
     others = [kind for kind in kinds if kind.fits(place, load)]
     more = numbers.choices([0, 1, 2], [6, 3, 1])[0]
     disturbances = [first, *numbers.choices(others, k=more)]
-    # Drawn from a separate generator, so that the rest of a scenario is the same as before.
+    # This is drawn from a separate generator, so that the rest of a scenario stays the same.
     draws = random.Random(f"inrush file steps {seed}")  # noqa: S311
     if draws.randrange(STEPS_EVERY) == 0 and all(
         one.fits(place, FILE_STEPS_LOAD) for one in disturbances

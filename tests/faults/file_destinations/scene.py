@@ -50,7 +50,7 @@ def made_place(kind: type[Place], folder: Path) -> Place:
 
 
 def is_refused_as_changed(outcome: Outcome) -> bool:
-    """Whether a file of a stopped run has changed; the run must then be given up."""
+    """Whether a file of a stopped run has changed; then the run must be abandoned."""
     return outcome.status == FAILED and "changed since" in outcome.said
 
 
@@ -62,7 +62,7 @@ class FileScene:
     load: FileLoad
     inrush: Inrush
     numbers: random.Random
-    # The seconds of the load undisturbed, and the bytes that it leaves.
+    # The seconds of the undisturbed load, and the bytes that it leaves.
     seconds: float = 0
     used_bytes: int = 0
     # True if the files are on a separate disk.
@@ -153,7 +153,7 @@ class FileScene:
 
     @property
     def publishes_each(self) -> bool:
-        """Whether its targets appear one after the other (D-14)."""
+        """Whether the targets are published one after the other (D-14)."""
         return not self.place.keeps("D-14") and len(self.load.targets) > 1
 
     @property
@@ -177,7 +177,7 @@ class FileScene:
         return outcome.expect(self.load.status)
 
     def check_status(self, stopped: set[int]) -> None:
-        """Fail unless `inrush status` lists one of these numbers of runs, and none as held."""
+        """Fail unless the number of runs in `inrush status` is one of these, and no run is held."""
         outcome = self.inrush("status", *self.place.words, "--json").expect(CLEAN)
         told = json.loads(outcome.output)
         assert len(told) in stopped, f"not {stopped}: {outcome.said}"
@@ -196,8 +196,8 @@ class FileScene:
         """Fail if a table is not a target, or a file is not the destination's."""
         assert self.place.tables() <= {*self.load.targets}, self.place.tables()
         beside = {path.name for path in self.disk.iterdir()}
-        # A run that was killed after its switch leaves its lock file, which nobody holds, until the
-        # next load.
+        # A run that was killed after its switch leaves its lock file until the next load, but
+        # nobody holds it.
         own = {"lake", "results.duckdb", "results.sqlite", "results.sqlite.inrush-lock"}
         assert beside <= own, beside
 
@@ -219,7 +219,7 @@ class FileScene:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Read the tables of Parquet all the time; fail if one was ever seen half loaded.
+        """Read the Parquet tables all the time; fail if one was ever seen half loaded.
 
         DuckDB and SQLite exclude readers, or are excluded by them, while they write.
         """
@@ -255,7 +255,8 @@ def _listed(folder: Path) -> list[Row] | None:
             return None
         table = pads.dataset(folder, format="parquet").to_table(columns=["id", "k", "note"])
     except FileNotFoundError:
-        # It was listed just before another generation of its files replaced it.
+        # The table was listed just before another generation of its files replaced the listed
+        # files.
         return None
     return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True))
 

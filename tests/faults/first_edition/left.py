@@ -21,7 +21,7 @@ TYPES = ("integer", "text")
 # A run recognizes a file by its size and its time.
 MODIFIED_NS = 1_790_000_000_123_456_789
 PACKAGE = "package.toml"
-# Ranges of a file have at least 8 MiB, and three of them are wanted.
+# A range of a file has at least 8 MiB, and the file shall have three ranges.
 LARGE_BYTES = 26 << 20
 LARGE_ROWS = 52
 
@@ -41,7 +41,8 @@ def _parts() -> dict[str, bytes]:
 
 
 def _parts_with_rejects() -> dict[str, bytes]:
-    """Return them with a bad record in the first and the third one, which is compressed."""
+    """Return them with a bad record in the first file and in the third file, which is
+    compressed."""
     files = _parts()
     for name in ("rows.tbl.0", "rows.tbl.2"):
         files[name] += BAD_RECORD.encode()
@@ -62,7 +63,7 @@ def _large_rows() -> list[Row]:
 
 @dataclass(frozen=True)
 class Left:
-    """A run that was stopped half way, or that ended."""
+    """A run that was stopped halfway, or that ended."""
 
     name: str
     # `postgresql`, `duckdb` or `parquet`.
@@ -71,7 +72,7 @@ class Left:
     flows: tuple[str, ...]
     # The final rows of each target.
     full: Mapping[str, list[Row]]
-    # The fault point where it died; a run without a fault ended.
+    # The fault point where it died; without one, the run ended by itself.
     fault: str | None = None
     streams: int = 1
     # Makes the targets that exist before.

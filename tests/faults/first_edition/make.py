@@ -49,7 +49,7 @@ def leave(command: Path, left: Left, folder: Path, url: str) -> None:
 
 
 def keep(left: Left, folder: Path) -> None:
-    """Keep the folder's contents without the input files."""
+    """Archive the folder without the input files."""
     inputs = {PACKAGE, *left.files()}
 
     def own(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
@@ -69,7 +69,8 @@ def dump(database: Database, left: Left) -> None:
     program = database.server.programs / "pg_dump"
     words = ["--no-owner", "--file", str(left.dump), "--dbname", database.url]
     subprocess.run([program, *words], check=True)
-    # They prevent a foreign dump from running commands, and older versions of psql lack them.
+    # These lines prevent a foreign dump from running commands, but older versions of psql reject
+    # them.
     text = left.dump.read_text()
     left.dump.write_text(re.sub(r"(?m)^\\(un)?restrict .*\n", "", text))
 

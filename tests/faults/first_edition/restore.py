@@ -1,9 +1,8 @@
 """Restores a fixture: into a folder of the test, and into a database of its server.
 
 A ledger identifies files by digests of their full paths, and tables by their OIDs. A test has other
-files and tables, so both are replaced here, and nothing else. Each digest is first computed for the
-old path, which fails if this file computes it by another rule than the fixture.
-"""
+files and tables, so this module replaces the digests and the OIDs, and nothing else. It first
+computes each digest for the old path, and fails if the fixture has another digest for it. """
 
 from __future__ import annotations
 
@@ -58,7 +57,7 @@ class Move:
         return text.replace(str(self.old_folder), str(self.folder))
 
     def _shard(self, found: re.Match[str]) -> str:
-        # A file that is read as a whole has no end there.
+        # The key of a file that is read as a whole has no end.
         size_bytes = len(self.left.files()[found["name"]])
         end = found["end"] if found["end"].isdigit() else str(size_bytes)
         text = found[0]
