@@ -111,8 +111,7 @@ class Site:
         return self._network
 
     def one(self, case: Case) -> dict[str, Any]:
-        """Predict a load from a preflight on the whole machine, then load with the case's
-        resources."""
+        """Predict a load on the whole machine, then load with the case's resources."""
         shutil.rmtree(self.folder / "runs", ignore_errors=True)
         server, host, before = self.server, str(self.server.folder), []
         limited: AbstractContextManager[None] = nullcontext()

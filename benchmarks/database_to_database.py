@@ -113,8 +113,7 @@ class Inrush(Side):
 
 
 class Pipes(Side):
-    """For each stream, two psql sessions joined by a pipe, which copy a range of pages into one
-    table."""
+    """For each stream, two psql sessions joined by a pipe, which copies pages into one table."""
 
     name = "psql pipes"
     about = (
@@ -206,8 +205,7 @@ class Dump(Side):
         return f"there is no pg_dump of version {source.server.version}"
 
     def commands(self, ends: Ends) -> list[Sequence[str | Path]]:
-        """Return a shell command that dumps, then restores, because restoring needs the whole
-        dump."""
+        """Return a shell command that dumps, then restores, which needs the whole dump."""
         programs, folder = ends.source.server.programs, self.folder / ends.name
         jobs = f"--jobs={self.streams}"
         dump = [str(programs / "pg_dump"), "--format=directory", "--compress=0", jobs]

@@ -27,8 +27,7 @@ _FILES = pytest.StashKey[Path]()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Put the files of tests beside the servers; those of a failed test stay until the next
-    session."""
+    """Put the files of tests beside the servers; a failed test's stay until the next session."""
     is_worker = hasattr(config, "workerinput")
     if not is_worker and config.option.basetemp is None and not config.option.collectonly:
         lock = ExitStack()
@@ -124,8 +123,7 @@ def _starting(folder: Path, find_programs: FindPrograms) -> Iterator[StartServer
 
 @pytest.fixture(scope="module")
 def start_server(servers_folder: Path, find_programs: FindPrograms) -> Iterator[StartServer]:
-    """Return a function that makes and starts a server, which is stopped after the tests of its
-    file."""
+    """Return a function that makes and starts a server, which runs until its file of tests ends."""
     with _starting(servers_folder, find_programs) as start:
         yield start
 

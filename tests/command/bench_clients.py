@@ -68,7 +68,6 @@ def wait_until_inserting(database: Database, clients: int) -> None:
 
 
 def closed_gate(database: Database) -> AbstractContextManager[None]:
-    """Make statements with `pass_gate(-1)` wait, so that the run does not advance until the gate
-    opens."""
+    """Make statements with `pass_gate(-1)` wait, so that the run pauses until the gate opens."""
     database.execute(pauses.HELD_DOMAIN)
     return pauses.closed_gate(database)

@@ -121,8 +121,7 @@ def test_threads_stay_on_the_cpus_that_are_named(newest_database: Database, inru
 
 
 def test_a_commit_that_does_not_wait(newest_database: Database, inrush: Inrush) -> None:
-    """Without the setting, the table refuses the clients' rows; the first row is the command's
-    own."""
+    """Without the setting the table refuses the clients' rows; the command made the first row."""
     name = newest_database.name
     newest_database.execute(f"ALTER DATABASE {name} SET synchronous_commit = on")
     sql = inrush.folder / "table.sql"
@@ -265,8 +264,7 @@ def test_endpoints_are_dealt_over_tcp(start_server: Callable[..., Server], inrus
 def test_calls_over_tls(
     start_server: Callable[..., Server], inrush: Inrush, tmp_path: Path
 ) -> None:
-    """Answers that TLS has already read wake no thread, so a pipeline could wait for them
-    forever."""
+    """Answers that TLS has already read wake no thread: a pipeline could wait for them forever."""
     # The wheel's PostgreSQL is built without TLS.
     server = start_server(15)
     server.stop()

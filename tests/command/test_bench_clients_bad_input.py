@@ -88,8 +88,7 @@ def test_an_address_where_nobody_listens(
 
 
 def test_a_client_that_is_refused(database: Database, inrush: Inrush) -> None:
-    """The role may have enough connections when the sweep begins, but no longer before its second
-    run."""
+    """The role may open enough connections for the sweep's first run, but not for the second."""
     role = f"busy_{database.name}"
     database.execute(f"CREATE ROLE {role} LOGIN CONNECTION LIMIT 10")
     database.execute(f"GRANT CREATE ON DATABASE {database.name} TO {role}")

@@ -22,8 +22,7 @@ pytestmark = pytest.mark.timeout(900)
 
 @pytest.mark.parametrize("place", ["x.duckdb", "parquet:lake"])
 def test_a_columnstore_has_the_same_rows(inrush: Inrush, made: Path, place: str) -> None:
-    """The same files and the same checks; the space on disk is reported, and nothing is left
-    behind."""
+    """The same files and checks; the space on disk is reported, and nothing is left behind."""
     folder = copied(inrush, made)
     outcome = run(inrush, place, "--sweep", "1,2").expect(
         CLEAN, "on disk: ", "the sums of all columns agree with the files"

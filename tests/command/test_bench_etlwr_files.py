@@ -18,8 +18,7 @@ pytestmark = pytest.mark.timeout(900)
 
 
 def test_parts_made_alone_are_parts_of_the_whole(inrush: Inrush, whole: Path, made: Path) -> None:
-    """Three machines make a part each; together these are the generator's own files, byte for
-    byte."""
+    """Three machines make a part each: together these are the generator's files, byte for byte."""
     for number in range(1, PARTS + 1):
         words = ("--tables", "all", "--part", str(number))
         generate(inrush, *words, to=f"machine-{number}").expect(CLEAN, "generated TPC-H")

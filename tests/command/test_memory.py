@@ -1,5 +1,4 @@
-"""Memory of streams, of buffers, and of the records of each file; the plan's figure includes it
-all."""
+"""The plan's memory figure includes streams, buffers, and the records of each file."""
 
 from __future__ import annotations
 

@@ -397,8 +397,7 @@ def test_a_failure_says_how_to_fix_it(newest_database: Database, inrush: Inrush)
 
 
 def test_files_instead_of_a_server(inrush: Inrush) -> None:
-    """Fewer figures are measured for a destination of files, and the page works without the
-    others."""
+    """A destination of files has fewer measurements, and the page works without the others."""
     write_files(inrush, 2, 2_000)
     outcome = load(inrush, "parquet:lake", flow("loaded", "rows.tbl.*", columns=COLUMNS)).expect(
         CLEAN

@@ -115,8 +115,7 @@ def test_the_configuration_of_a_data_folder_loads_no_code(
 
 
 def test_what_the_command_names_needs_no_trust(inrush: Inrush) -> None:
-    """An installed driver needs no trust, and neither does one that an argument names by its
-    path."""
+    """Neither an installed driver nor one that an argument names by its path needs trust."""
     spec = importlib.util.find_spec("adbc_driver_sqlite")
     assert spec is not None
     assert spec.origin is not None

@@ -57,8 +57,7 @@ def test_every_row_that_is_read_is_in_the_account(place: Place, inrush: Inrush) 
 
 @pytest.mark.clause("D-32")
 def test_a_record_that_does_not_add_up_is_refused(job: Job) -> None:
-    """PostgreSQL refuses such a record by a CHECK; other ledgers hold text that the next run
-    checks."""
+    """PostgreSQL refuses it by a CHECK; in other ledgers it is text, which the next run checks."""
     job.killed_at("after_unit_commit")
     if isinstance(job.place, PostgreSql) and not isinstance(job.place, AdbcPostgreSql):
         with pytest.raises(psycopg.errors.CheckViolation, match="shard_account"):

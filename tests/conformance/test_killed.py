@@ -1,5 +1,4 @@
-"""A load is killed at each step; then the same command loads exactly the right rows and cleans
-up."""
+"""After a kill at any step the same command loads exactly the right rows and leaves nothing."""
 
 from __future__ import annotations
 
@@ -77,8 +76,7 @@ def test_committed_units_are_kept(job: Job) -> None:
 
 @pytest.mark.clause("D-22", "D-24")
 def test_what_was_not_committed_is_loaded_by_the_next_run(make_job: MakeJob) -> None:
-    """With one stream: the first file was read, the second was begun, the third was not read at
-    all."""
+    """With one stream: one file is read, the next is begun, and the last is not read at all."""
     job = make_job(run={"streams": 1})
     job.killed_at("in_copy:2")
     report = job.run("--json").expect(CLEAN).report

@@ -97,8 +97,7 @@ class Customers:
 
 @pytest.fixture
 def customers(place: Place, inrush: Inrush) -> Customers:
-    """Return each destination that adds members; `test_abilities.py` checks that the others
-    refuse."""
+    """Return each destination that adds members. `test_abilities.py` tests that others refuse."""
     if "add members" not in CLAIMS[place.title]:
         pytest.skip(
             f"{place.title} cannot add members; test_abilities.py checks that it refuses it"

@@ -1,5 +1,4 @@
-"""Memory depends on streams and buffers; rows add none, and files add no more than the plan
-says."""
+"""Memory depends on streams and buffers, not on rows; files add no more than the plan says."""
 
 from __future__ import annotations
 

@@ -47,8 +47,7 @@ POINTS = [
 
 @pytest.fixture
 def merging(place: Place) -> Place:
-    """Return each destination that merges rows; `test_abilities.py` checks that the others
-    refuse."""
+    """Return each destination that merges rows. `test_abilities.py` tests that others refuse."""
     if "upsert" not in CLAIMS[place.title]:
         pytest.skip(f"{place.title} cannot merge; test_abilities.py checks that it refuses it")
     return place
@@ -241,8 +240,7 @@ COLLATED = {
 def test_texts_are_compared_as_the_unique_index_does(
     merging: Place, inrush: Inrush, scd: bool
 ) -> None:
-    """Texts are compared by bytes, or by the index's collation, where the file's second row is a
-    reject."""
+    """They are compared by bytes, or by the index's collation; then the second row is a reject."""
     cases = next(own for kinds, own in COLLATED.items() if isinstance(merging, kinds))
     of_versions = ", valid_from timestamptz NOT NULL, valid_to timestamptz" if scd else ""
     is_current = " WHERE valid_to IS NULL" if scd else ""

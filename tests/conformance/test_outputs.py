@@ -194,8 +194,7 @@ def test_another_condition_is_another_load(place: Place, inrush: Inrush) -> None
 
 @pytest.mark.parametrize("each", [False, True], ids=["first", "each"])
 def test_a_corrected_row_goes_to_its_output(place: Place, inrush: Inrush, each: bool) -> None:
-    """A row that no output took may go to any output; one that a target refused goes only to that
-    target."""
+    """A row that no output took may go to any; a row that a target refused goes only there."""
     inrush.write("rows.csv", "id,kind,note\n1,a,x\n2,b,y\n3,c,z\n4,b,\nx,b,v\n")
     settings: dict[str, Any] = {
         "columns": ["id bigint", "kind text", "note text"],

@@ -221,8 +221,7 @@ def test_a_run_that_resumes_another(logged: Logged, point: str) -> None:
 @pytest.mark.clause("D-45")
 @pytest.mark.parametrize("change", ["left out", "added"])
 def test_a_statement_that_differs_is_found(logged: Logged, change: str) -> None:
-    """The comparison fails if the plan has a statement that the run lacks, or the other way
-    round."""
+    """The comparison fails if the plan has a statement more, or one fewer, than the run."""
     logged.inrush.write("package.toml", logged.place.package(into()))
     output = logged.command("check").expect(CLEAN).output
     lines = output.splitlines()

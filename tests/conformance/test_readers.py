@@ -15,8 +15,7 @@ AFTER = ["after_switch_commit", "before_report"]
 
 
 def look(job: Job) -> list[Row] | str | None:
-    """Return the rows that a reader finds, or that the reader must wait, if the destination
-    declares so."""
+    """Return the rows that a reader finds, or "kept out" if the reader must wait."""
     try:
         return job.found
     except KeptOutError:

@@ -242,8 +242,7 @@ def _published(hosts: Hosts, late: Running) -> str:
 
 
 def _taken_over(hosts: Hosts, late: Running) -> str:
-    """Let another process take over the run, and resume the late process while the other one
-    waits."""
+    """Let another process take over the run; resume the late process while the other waits."""
     with hosts.inrush.start("run", hosts.package, "--shares=1") as held:
         polling.until(lambda: json.loads(hosts.plan.read_text())["run"]["epoch"] == 2, running=held)
         late.resume()
@@ -337,8 +336,7 @@ def test_a_process_that_is_suspended_is_not_waited_for(hosts: Hosts) -> None:
 
 @pytest.mark.clause("D-40")
 def test_a_process_that_is_slow_is_waited_for(hosts: Hosts) -> None:
-    """The process loads for longer than the run waits for a silent process, but it is not
-    silent."""
+    """It loads for longer than the run waits for a silent process, but it is not silent."""
     wait_s = 8
     share_bytes = sum(
         len(_line(number)) for file in range(0, FILES, 2) for number in _numbers(file)

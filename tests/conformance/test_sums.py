@@ -25,8 +25,7 @@ COUNTED_ONLY = "only the NULLs of these columns are verified"
 def test_rows_of_any_type_have_their_sums(
     kind: type[Place], measure: Measure, make_place: MakePlace, tmp_path: Path
 ) -> None:
-    """With extremes, odd values and NULLs, the sums agree, and rows and rejects are as with a
-    count."""
+    """For extremes, odd values and NULLs the sums agree; rows and rejects are as with a count."""
     summed = Measuring(make_place(kind, tmp_path), Inrush(tmp_path), "--verify", "sums")
     for type_ in TYPES:
         assert summed.of(type_) == measure(kind, type_), type_.name

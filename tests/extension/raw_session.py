@@ -106,8 +106,7 @@ class RawSession:
         self._socket.close()
 
     def cancel(self) -> None:
-        """Ask the server to cancel the session's statement; the reply only says that it read the
-        request."""
+        """Ask the server to cancel the session's statement; it replies before it cancels."""
         with self._connected() as other:
             other.sendall(struct.pack(">ii", 8 + len(self._key), CANCEL) + self._key)
             with contextlib.suppress(ConnectionResetError):

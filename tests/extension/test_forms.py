@@ -152,8 +152,7 @@ def test_every_width(fast_database: Database, dropped: str) -> None:
 @pytest.mark.parametrize("type_name", ["text", "bytea", "jsonb"])
 @pytest.mark.parametrize("storage", STORAGES)
 def test_every_length(fast_database: Database, storage: str, type_name: str) -> None:
-    """Lengths around 127 bytes, 2 KB and 8 KB, and in TOAST; values too large for a page are
-    refused."""
+    """Around 127 bytes, 2 KB and 8 KB, and in TOAST; a value too large for a page is refused."""
     as_type = {"text": "{}", "bytea": "convert_to({}, 'UTF8')", "jsonb": "to_jsonb({})"}[type_name]
     definition = f"(a int2, b {type_name}, c text)"
     more = (f"ALTER TABLE {{}} ALTER b SET STORAGE {storage}",)

@@ -251,8 +251,7 @@ def test_the_server_does_not_read_the_rows_again(fast_database: Database, inrush
 
 
 def test_keys_in_order_are_held_by_a_check(fast_database: Database, inrush: Inrush) -> None:
-    """The file's first and last row show the range of its keys. A row outside it makes a second
-    COPY necessary."""
+    """The first and last row of the file show its range. A row outside needs a second COPY."""
     last = 40_000
     lines = [f"{n}|1|2024-01-01|{'x' * 40}|\n" for n in range(last)]
     lines[last // 2] = f"{last + 5}|1|2024-01-01|outside|\n"

@@ -60,8 +60,7 @@ def kill_one(processes: list[int], numbers: random.Random) -> bool:
 def crash_of(
     server: Server, numbers: random.Random, is_at_work: Callable[[], bool]
 ) -> tuple[str, Callable[[Running], bool]]:
-    """Choose a crash: its description, and a function that returns whether the server was at
-    work."""
+    """Choose a crash: a description, and a function that returns whether the server was busy."""
     by_kill = numbers.random() < 0.3
 
     def crash(_: Running) -> bool:
@@ -175,8 +174,7 @@ def _at_some_time(scene: Scene, act: Callable[[Running], object]) -> tuple[Struc
 
 @_kind()
 def killed_at_step(scene: Scene) -> Struck:
-    """`kill -9` of the command at a named step; the command itself shows that it reached the
-    step."""
+    """`kill -9` of the command at a named step, which shows that the command reached the step."""
     step = _step(scene, DYING_STEPS)
     outcome = scene.command(environment={"INRUSH_FAULT": step})
     point = step.partition(":")[0]

@@ -133,8 +133,7 @@ class Scene:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the targets have all rows; if the load is atomic, they must have all rows or
-        none."""
+        """Whether the targets have all rows; an atomic load must have loaded all or none."""
         now = self.now()
         if now == self.full:
             return True
@@ -175,8 +174,7 @@ class Scene:
         return outcome.expect(self.load.status)
 
     def silent_holders(self) -> list[int]:
-        """Return the backends that hold a lock of a load and have not noticed that their network is
-        cut."""
+        """Return the backends that hold a load's lock and have not noticed their cut network."""
         assert self.proxy is not None
         ports = ", ".join(map(str, self.proxy.stalled_ports()))
         rows = self.database.rows(

@@ -28,8 +28,7 @@ MEMBERS = "SELECT no, note, count(*) FROM {} GROUP BY 1, 2 ORDER BY 1"
 
 
 class Job:
-    """A load of four parts into a partitioned table, and the same load into tables with other
-    names."""
+    """A load of four parts into a partitioned table, and the same load into other tables."""
 
     def __init__(self, database: Database, inrush: Inrush) -> None:
         self.database = database

@@ -1,5 +1,4 @@
-"""Bad input gives one clear message with the place and the right exit status; the target is
-unchanged."""
+"""Bad input: one clear message with the place, the right exit status, and an unchanged target."""
 
 from __future__ import annotations
 

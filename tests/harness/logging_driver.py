@@ -1,5 +1,4 @@
-"""Builds an ADBC driver that logs the statements of a run (`logging_driver.c`), and reads its
-log."""
+"""Builds an ADBC driver that logs a run's statements (`logging_driver.c`), and reads its log."""
 
 from __future__ import annotations
 

@@ -19,8 +19,7 @@ def promised_kib(said: str) -> float:
 
 
 def larger_code_kib(inrush: Inrush) -> int:
-    """Return the KiB that an unoptimised build may use for its larger code: three times the
-    excess."""
+    """Return the KiB allowed for the larger code of an unoptimised build: 3 times the excess."""
     return 3 * max(0, inrush.peak_kib("--version") - VERSION_KIB)
 
 

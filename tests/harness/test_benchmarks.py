@@ -328,8 +328,7 @@ def test_a_side_that_never_ends_is_stopped(
         must_be: dict[str, same_rows.Rows] | None,
         limit_s: float,
     ) -> Measure:
-        """Shorten only the time limit of this side, because a busy machine may need the other
-        limits."""
+        """Shorten only this side's limit, because a busy machine may need the others."""
         assert limit_s > suite.STOP_S
         limit_s = 1 if side.name == "endless" else limit_s
         return measure(database, job, side, streams, folder, must_be, limit_s)

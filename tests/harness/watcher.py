@@ -14,8 +14,7 @@ Digest = tuple[int, int]
 
 
 class Watcher(AbstractContextManager["Watcher"]):
-    """Queries a target's contents repeatedly, and keeps every answer that differs from the last
-    one.
+    """Queries a target's contents repeatedly, and keeps every answer that differs from the last.
 
     An answer is None if the table does not exist, else the number of its rows and a digest of their
     values. Each answer is one statement, so it shows one snapshot. It queries without a pause, or

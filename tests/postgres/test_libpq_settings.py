@@ -75,8 +75,7 @@ class TlsServer:
     other: Authority
 
     def present(self, certificate: Path, authority: Path | None = None) -> None:
-        """Restart with this certificate; if an authority is given, clients need a certificate from
-        it."""
+        """Restart with this certificate; given an authority, clients need a certificate from it."""
         if self.server.running:
             self.server.stop()
         settings = {**servers.FAST, "ssl": "on"}
@@ -240,7 +239,7 @@ def chained(tls: TlsServer, kind: str) -> tuple[Path, Path]:
     return leaf, root.certificate
 
 
-# Chains from the server's certificate up, grouped by libpq's answer to them.
+# Chains of certificates, from the server's upwards, grouped by libpq's answer to them.
 CHAINS = {
     "leaf, root of version 1": True,
     "leaf of version 1, root": True,
@@ -278,7 +277,7 @@ def test_chains_with_certificates_of_version_1(tls: TlsServer, inrush: Inrush, k
 def test_a_certificate_of_version_1_is_not_looked_up_in_lists(
     tls: TlsServer, inrush: Inrush
 ) -> None:
-    """Inrush refuses a certificate that libpq looks up, and says what to do instead."""
+    """Inrush refuses a version 1 certificate, which libpq looks up, and says what to do instead."""
     presented = tls.root.sign("old-and-listed", "/CN=localhost", version=1)
     tls.present(presented)
     lists = tls.root.revoke("list-for-old")
@@ -319,7 +318,7 @@ def test_revoked_certificates(tls: TlsServer, inrush: Inrush) -> None:
             {"HOME": str(home)},
         ):
             assert assert_alike(inrush, tls.url("localhost", query), environment) == is_good
-        # A list of another authority says nothing about this certificate.
+        # A revocation list of another authority does not concern this certificate.
         assert not assert_alike(inrush, tls.url("localhost", query + f"&sslcrl={others}"))
     # libpq ignores a list that it cannot read or cannot use.
     for more in ("&sslcrl=/no/such/list", f"&sslcrl={good}"):
@@ -372,7 +371,8 @@ def test_certificates_of_clients(tls: TlsServer, inrush: Inrush) -> None:
     assert not alike(pair(mine, encrypted))
     said = inrush_connects(inrush, tls.url("localhost", base + pair(mine, encrypted), "certified"))
     assert said is not None and "encrypted" in said and "openssl pkey" in said
-    # If the server asks for no certificate, `require` is not met, even if the login succeeds.
+    # If the server does not ask for a certificate, `require` is not met, even if the login
+    # succeeds.
     tls.present(presented)
     everybody = tls.url("localhost", base + pair(mine) + "&sslcertmode=require")
     assert not assert_alike(inrush, everybody)
@@ -391,7 +391,7 @@ def test_versions_and_names(tls: TlsServer, inrush: Inrush) -> None:
         ("&sslsni=0", True),
         ("&sslcompression=0", True),
         ("&sslnegotiation=postgres", True),
-        # The server is older than this version.
+        # The server is too old for direct TLS and for protocol 3.2.
         ("&sslnegotiation=direct", False),
         ("&max_protocol_version=3.0", True),
         ("&max_protocol_version=latest", True),
@@ -495,7 +495,7 @@ def test_every_keyword_of_libpq_is_known(inrush: Inrush) -> None:
 
 
 def test_no_variable_of_libpq_is_passed_over(tls: TlsServer, inrush: Inrush) -> None:
-    """If an invalid value keeps libpq from connecting, it keeps Inrush from connecting, too."""
+    """If an invalid value stops libpq from connecting, it also stops Inrush."""
     tls.present(tls.root.sign("variables", "/CN=localhost", "subjectAltName=DNS:localhost"))
     url = tls.url("localhost", f"sslmode=verify-full&sslrootcert={tls.root.certificate}")
     heeded = set()

@@ -1,4 +1,4 @@
-"""Lookups with `unmatched = "add"`: the switch adds members to the reference, each once."""
+"""Lookups with `unmatched = "add"`: the switch adds each new member to the reference once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOOKUP: dict[str, Any] = {"connection": "target", "table": "customers"}
 
 
 def adding(*, to: str = "customer_key", **lookup: Any) -> str:
-    """Return the step that looks up customers and adds those that are not there."""
+    """Return the step that looks up customers and adds the missing ones."""
     said = {**LOOKUP, **lookup}
     return step(lookup=said, on={"customer": "no"}, take={to: "customer_key"}, unmatched="add")
 
@@ -126,8 +126,8 @@ def test_two_columns_and_two_flows_share_a_member(
     )
     far = step(lookup=shops, on={"r2": "region", "n2": "no"}, take={"far": "key"}, unmatched="add")
     first = flow("a", "a.csv", columns=columns, mode="append") + near + far
-    # By name, `number` sorts before `zone`, and `no` before `region`: the key's columns are at
-    # other places.
+    # By name, `number` sorts before `zone`, and `no` before `region`, so the order of the key's
+    # columns differs.
     second = flow(
         "b", "b.csv", columns=["id int", "zone text", "number numeric(4,1)"], mode="append"
     )
@@ -221,7 +221,7 @@ def test_the_first_members_of_an_empty_reference(inrush: Inrush, newest_database
 def test_a_row_that_is_no_row_of_the_load_adds_no_member(
     inrush: Inrush, newest_database: Database
 ) -> None:
-    """Rows that a later step filters or the target refuses reserve a number, and add no member."""
+    """Rows that a later step filters or the target refuses reserve a number but add no member."""
     newest_database.execute(CUSTOMERS)
     newest_database.execute(TARGET.replace("id int NOT NULL", "id int CHECK (id <> 3)"))
     inrush.write("rows.csv", "id,customer\n1,101\n2,102\n3,103\n4,101\n5,104\n")
@@ -342,7 +342,7 @@ def test_a_reference_is_no_target_of_the_same_run(
 
 
 def test_a_reference_elsewhere_is_refused(inrush: Inrush, newest_database: Database) -> None:
-    """Files, other databases, and references outside of the target's DuckDB file get no members."""
+    """Files, other databases, and tables outside of the target's DuckDB file get no members."""
     newest_database.execute(CUSTOMERS)
     newest_database.execute(TARGET)
     write_rows(inrush, 1, 10, 10)
@@ -490,7 +490,7 @@ def test_a_sequence_behind_its_table_gives_no_number_of_another_member(
 ) -> None:
     newest_database.execute(CUSTOMERS.replace("ALWAYS", "BY DEFAULT"))
     newest_database.execute(TARGET)
-    # The sequence is behind, as it is after rows were added with explicit numbers.
+    # The sequence lags behind, as after rows were added with explicit numbers.
     newest_database.execute("SELECT setval('customers_customer_key_seq', 2)")
     inrush.write("rows.csv", "id,customer\n1,3\n2,900\n3,901\n")
     text = flow("loaded", "rows.csv", columns=COLUMNS, mode="append") + adding()

@@ -83,7 +83,7 @@ def test_a_name_is_taken_as_it_is(
         name=braced(name),
     )
     path = inrush.write("package.toml", text)
-    # The names of the staging tables that are left, shown and found again contain it too.
+    # The names of leftover staging tables, which are shown and found again, contain it too.
     inrush("run", path, environment={"INRUSH_FAULT": "before_switch_commit"})
     if not partitioned:
         inrush("check", path).expect(CLEAN)

@@ -146,7 +146,7 @@ def test_a_signal_undoes_all_of_it(newest_database: Database, inrush: Inrush, po
     pauses.wait_until(database, pauses.sessions_of_inrush(database))
     assert loaded(database) == []
     inrush("status", "--to", database.url).expect(CLEAN)
-    # The file may differ now, because none of its rows are in the target.
+    # The file may have changed, because none of its rows are in the target.
     more = (9999, 1, "more")
     inrush.write(f"rows.tbl.{PARTS}", text_of([more]))
     inrush.write("rows.tbl.0", text_of(rows_of(0)).replace("note", "NOTE"))
@@ -158,7 +158,7 @@ def test_a_signal_undoes_all_of_it(newest_database: Database, inrush: Inrush, po
 def test_a_signal_ends_a_copy_whose_server_reads_no_more(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """Half of a block is sent: the session stays whole, and tells what the ledger has."""
+    """Half of a block was sent: the session stays usable, and can still read the ledger."""
     database = newest_database
     database.execute(f"{pauses.HELD_DOMAIN} CREATE TABLE events (id held, k int, note text)")
     rows = [(-1, 0, "first"), *((number, 0, "n" * 1000) for number in range(20_000))]
@@ -166,7 +166,7 @@ def test_a_signal_ends_a_copy_whose_server_reads_no_more(
     write_package(inrush, database.url)
     with pauses.closed_gate(database), inrush.start("run", "package.toml") as running:
         pauses.wait_until_held(database)
-        # It sends until the socket is full.
+        # The command sends until the socket is full.
         processes.wait_until_asleep(running.process.pid)
         running.send(signal.SIGINT)
         stopped = running.wait().expect(INTERRUPTED, "nothing is in the targets")
@@ -183,7 +183,7 @@ def test_a_second_signal_says_what_is_not_known(newest_database: Database, inrus
     database.execute(f"CREATE TABLE events ({COLUMNS})")
     write_package(inrush, database.url)
     with inrush.stopped_by("stop:in_copy:2", "run", "package.toml") as running:
-        # A server that does not answer, so that the load does not stop soon after the first signal.
+        # The server does not answer, so the load does not stop soon after the first signal.
         of_inrush = "datname = current_database() AND application_name LIKE 'inrush%'"
         found = database.rows(f"SELECT pid FROM pg_stat_activity WHERE {of_inrush}")
         backends = [pid for (pid,) in found]
@@ -247,7 +247,7 @@ def test_rows_that_the_server_refuses_are_rejects(
     database.execute("INSERT INTO events VALUES (1700, 1, 'before')")
     bad = [(3, 99, "refused"), (1700, 99, "refused")]
     if "UNIQUE" in refusal:
-        # One key is already in the target and one occurs twice: the table has one row of each.
+        # One key is already in the target and one occurs twice; the table has one row for each.
         expected = [row for row in rows if row[0] != 1700]
         refused = 3
     else:
@@ -468,7 +468,7 @@ def test_preflight_predicts_it_with_one_stream(newest_database: Database, inrush
 def test_what_is_said_of_a_load_that_failed_is_true(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """The message is true: no row is in the target, whatever the ledger said before."""
+    """Whatever the ledger said before, the message truly says that no row is in the target."""
     database = newest_database
     rows = write_rows(inrush)
     database.execute(
@@ -489,7 +489,8 @@ def test_what_is_said_of_a_load_that_failed_is_true(
         connection.execute(b"LOCK TABLE events IN SHARE MODE")
         run(inrush).expect(FAILED, nothing)
         connection.rollback()
-    # Its session ends while a statement of the switch runs, so the rows are not committed yet.
+    # The load's session ends while a statement of the switch runs, so the rows are not committed
+    # yet.
     write_package(inrush, database.url, post_sql="SELECT pg_sleep(1000)")
     of_run = "datname = current_database() AND application_name LIKE 'inrush% control'"
     asleep = f"SELECT count(*) = 1 FROM pg_stat_activity WHERE {of_run} AND query LIKE '%pg_sleep%'"

@@ -39,7 +39,7 @@ CREATE TABLE {name}children (
     CONSTRAINT "its code" FOREIGN KEY (parent, code) REFERENCES {name}parents (id, code) {later}
 ) {partitioning}
 """
-# How the parents are loaded into their table.
+# The ways to load the parents into their table.
 KINDS: dict[str, tuple[str, str, dict[str, Value]]] = {
     "copied": ("", "", {}),
     "attached": (
@@ -139,7 +139,7 @@ class Job(SerialJob):
             match chance.randrange(6):
                 case 0:
                     fields[1] = chance.choice(["7", "8"])
-                # If two rows have one key, a merge uses only the first, even if that row is
+                # Of two rows with the same key a merge uses only the first, even if that row is
                 # refused.
                 case 1 if self.kind != "merged":
                     fields[0] = str(20 + 20 * part + chance.randrange(20))
@@ -330,7 +330,7 @@ KEYS_THAT_COME_WITH_THE_SWITCH: dict[str, tuple[str, dict[str, Value]]] = {
 
 @pytest.mark.parametrize("how", KEYS_THAT_COME_WITH_THE_SWITCH)
 def test_keys_that_only_the_switch_makes(database: Database, inrush: Inrush, how: str) -> None:
-    """A row that refers to a key which only the switch makes is no reject: the whole load fails."""
+    """A row that refers to a key which only the switch makes fails the whole load."""
     before, settings = KEYS_THAT_COME_WITH_THE_SWITCH[how]
     database.execute("CREATE TABLE parents (code text PRIMARY KEY)")
     database.execute(CODED + before)

@@ -66,7 +66,7 @@ KEYS = [
     Key("smallint", (("-32768",), ("32767",))),
     Key("date", (("2023-12-31", "2023-01-01"), ("2024-02-29", "2024-01-01"))),
     Key("timestamp", (("2024-01-01 00:00:00", "2024-01-01 23:59:59.999999"), ("2024-01-02",))),
-    # 64 bits of microseconds since 1970 end between these two, at 04:00:54.
+    # The last microsecond since 1970 that fits 64 bits is between these two, at 04:00:54.
     Key(
         "timestamp",
         (
@@ -120,7 +120,7 @@ def test_each_file_is_a_partition(
     assert_same_rows(database, "loaded", "expected", "id")
     assert rows_by_partition(database, "loaded") == [len(part) for part in key.parts]
     assert sum(rows_by_partition(database, "loaded")) == count
-    # Later rows must be routed as a partitioned table always does.
+    # Later rows must be routed as in any partitioned table.
     assert database.value("SELECT relkind FROM pg_class WHERE oid = 'loaded'::regclass") == "p"
 
 
@@ -151,7 +151,7 @@ def test_streams_share_files_only_where_one_would_end_long_after_the_others(
 
 ROWS = 5_000
 
-# Keys of a file whose first and last key do not show its range; `id` is the line.
+# Keys of a file whose first and last key are not its smallest and largest; `id` is the line.
 UNEVEN = {
     "in order": list(range(ROWS)),
     "a larger key far in": [*range(4_000), ROWS * 2, *range(4_001, ROWS)],
@@ -250,7 +250,7 @@ def test_bounds_of_timestamps_past_64_bits(
 def test_a_row_outside_its_partition_is_told_what_helps(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """The message suggests wider bounds: a larger limit of rejects would leave the row out."""
+    """The message suggests wider bounds, because a larger limit of rejects would lose the row."""
     write_parts(inrush, "rows", [["1", "50"]])
     text = package(newest_database.url, flow("loaded", "rows.tbl.*", **declared([0, 10])))
     outcome = inrush("run", inrush.write("package.toml", text)).expect(REJECT_LIMIT)
@@ -486,12 +486,12 @@ def test_the_switch_scans_nothing(database: Database, inrush: Inrush, key_type: 
     ]
     implied = [line for line in log if "is implied by existing constraints" in line]
     assert len(implied) == len(keys)
-    # The session that attached them did not read any table to check it.
+    # The session that attached the partitions did not read any table to check it.
     (switcher,) = {line.split(" DEBUG:")[0] for line in implied}
     assert not [
         line for line in log if line.startswith(switcher) and re.search(r"verifying table", line)
     ]
-    # The bound is now the partition's own, so no CHECK repeats it at every insert.
+    # The bound now belongs to the partition, so no CHECK tests it again at every insert.
     assert partitions(database, "loaded")
 
 

@@ -1,4 +1,4 @@
-"""Rows from a pipe that the server refuses: the data is kept until the load is done."""
+"""If the server may refuse rows of a pipe, the pipe's data is kept until the load is done."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CREATE TABLE {name} (
 HASH = """PARTITION BY HASH (k);
 CREATE TABLE {name}_0 PARTITION OF {name} FOR VALUES WITH (MODULUS 2, REMAINDER 0);
 CREATE TABLE {name}_1 PARTITION OF {name} FOR VALUES WITH (MODULUS 2, REMAINDER 1)"""
-# How the rows come into their table, and whether it has a trigger on rows.
+# The way to load the rows, and whether their table has a row trigger.
 KINDS: dict[str, tuple[str, dict[str, Value], bool]] = {
     "copied": ("", {}, True),
     "merged": ("", {"mode": "upsert", "key": ["id", "k"]}, True),

@@ -1,4 +1,4 @@
-"""Rows that a plain target refuses at the switch: each becomes a reject with its line."""
+"""Each row that a plain target refuses at the switch becomes a reject with its line."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def a_refused_row(database: Database, inrush: Inrush, file: str = "rows.csv", **
 def test_the_right_row_is_rejected_after_a_stop(
     database: Database, inrush: Inrush, change: str, cause: str
 ) -> None:
-    """Rows that were refused before the stop are found again, whichever units are kept."""
+    """Rows that were refused before the stop are found again, whatever units are kept."""
     database.execute(
         "CREATE TABLE t (id int PRIMARY KEY CHECK (id > 0), note text);"
         "INSERT INTO t VALUES (50, 'already')"

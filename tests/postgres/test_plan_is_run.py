@@ -1,4 +1,4 @@
-"""A run executes what `inrush check` printed, in each mode: compared with the server's log."""
+"""In each mode a run executes what `inrush check` printed; the server's log is compared with it."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def test_show_and_replay(database: Database, inrush: Inrush) -> None:
     kept = "SELECT k, id, amount FROM t ORDER BY id"
     assert database.rows(kept) == [(1, 1, 5), (1, 2, 3), (3, 9, 9)]
 
-    # It is loaded once, even if the files have changed since.
+    # The corrected row is loaded once, even if the files have changed since.
     for _ in range(2):
         once_more = inrush("rejects", "replay", folder.name)
         once_more.expect(LOADED_WITH_REJECTS, "already", "2 rows rejected again")
@@ -89,7 +89,7 @@ def test_replay_with_nothing_to_do(newest_database: Database, inrush: Inrush) ->
     inrush.write("rows.csv", "n\n1\nx\n")
     words = ("load", "rows.csv", "--to", newest_database.url, "--table", "t")
     outcome = inrush(*words).expect(REJECT_LIMIT)
-    # Nothing was switched in, so not only its rejects are missing.
+    # Nothing was switched in, so more than its rejects is missing.
     inrush("rejects", "replay", outcome.run_folders()[-1].name).expect(
         2, "has not been switched in", "run the same command again"
     )
@@ -124,7 +124,7 @@ REPLACED = {
 def test_rejects_of_a_run_that_was_replaced_are_not_replayed(
     newest_database: Database, inrush: Inrush, setup: tuple[str, dict[str, Value]]
 ) -> None:
-    """Other rows have replaced its rows, and its rejects would be added to those."""
+    """Other rows have replaced the run's rows, and a replay would add its rejects to those."""
     database = newest_database
     create, more = setup
     database.execute(create)

@@ -90,7 +90,7 @@ def test_a_whole_table_is_replaced(database: Database, inrush: Inrush, keep: boo
     inrush("check", "package.toml").expect(CLEAN, "sales_old_a", "kept as" if keep else "dropped")
     run(inrush).expect(CLEAN)
     assert loaded(database) == rows((50, 150, "new"), (500, 600, "new"))
-    # The names of its indexes were free again, and all indexes exist.
+    # The names of the indexes were free again, and all indexes exist.
     assert database.value(
         "SELECT bool_and(indisvalid) FROM pg_index WHERE indrelid = 'sales'::regclass"
     )
@@ -231,7 +231,7 @@ def test_other_files_replace_and_the_first_ones_replace_again(
     write_package(inrush, database)
     run(inrush).expect(CLEAN)
     inrush.write("rows.tbl.3", "".join(f"{n}|{n}|one {n}|\n" for n in range(20, 30)))
-    # Two of three files are loaded already; all three replace the rows.
+    # Two of the three files are already loaded; now all three replace the rows.
     run(inrush).expect(CLEAN)
     assert loaded(database) == rows((0, 30, "one"))
     (inrush.folder / "rows.tbl.3").unlink()
@@ -255,7 +255,7 @@ def test_what_replaced_rows_had_loaded_can_be_loaded_again(
     inrush.write("replace.toml", text)
     inrush("run", "replace.toml").expect(CLEAN)
     assert loaded(database) == [(1, 1, "replaced")]
-    # Its rows are gone, so its files no longer count as loaded.
+    # The run's rows are gone, so its files no longer count as loaded.
     run(inrush).expect(CLEAN)
     assert loaded(database) == [(1, 1, "replaced"), *rows((300, 400, "appended"))]
 

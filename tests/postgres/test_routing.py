@@ -196,7 +196,7 @@ def test_a_target_that_got_a_partition_meanwhile_is_loaded_anew(
     assert_nothing_staged(newest_database)
 
 
-# Keys without a partition, found before they are sent: the target, and the fields of bad rows.
+# Keys without a partition that are found before sending: the target, and the fields of bad rows.
 STRAYS = {
     "range": (SHAPES["range"], {2: ["2023-12-31", "2024-04-01", "infinity", ""]}),
     "list": (
@@ -263,7 +263,7 @@ def test_a_row_that_fits_no_partition_is_a_reject(
 def test_timestamps_past_64_bits_find_their_partition(
     database: Database, inrush: Inrush, key: str
 ) -> None:
-    """Counted from 1970 they wrap around; the server sorts them last."""
+    """Counted from 1970 such timestamps wrap around; the server sorts them last."""
     values = [
         "-infinity",
         "4714-11-24 00:00:00 BC",
@@ -406,7 +406,7 @@ def test_what_the_target_fills_itself_it_fills(database: Database, inrush: Inrus
         "told text) PARTITION BY LIST (region)"
     )
     database.execute("CREATE TABLE loaded_a PARTITION OF loaded FOR VALUES IN ('a')")
-    # A partition whose columns are in another order, and which has its own constraint.
+    # A partition with another order of columns and its own constraint.
     database.execute(
         "CREATE TABLE loaded_b (k int CHECK (k < 100), told text, at timestamptz DEFAULT now(), "
         "id int NOT NULL, region text NOT NULL, twice int GENERATED ALWAYS AS (k * 2) STORED)"

@@ -1,8 +1,7 @@
 """Rows that are routed and refused.
 
-Some fit no partition, and only the server can tell that. Others are refused by partitions of the
-target, row by row.
-"""
+Some fit no partition, which only the server can find out. Others are refused by partitions of the
+target, row by row. """
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ TARGET = (
 
 
 def stored(database: Database) -> list[tuple[object, ...]]:
-    """Return the rows of the target; each time as the number of the run that began then."""
+    """Return the rows of the target; a time is given as the number of the run that began then."""
     runs = "(SELECT count(*)::int FROM inrush.run r WHERE r.started_at <= c.{})"
     return database.rows(
         f"SELECT no, land, {runs.format('valid_from')}, city, level, phone, visits, "
@@ -97,7 +97,7 @@ def test_a_version_that_began_after_the_run_is_not_ended(
 
 
 def refused(database: Database, inrush: Inrush, change: str, *said: str) -> None:
-    """Check that a changed target is refused, and make it again."""
+    """Check that a changed target is refused, and make the original target again."""
     database.execute(change)
     run(inrush).expect(FAILED, *said)
     database.execute("DROP TABLE customer")

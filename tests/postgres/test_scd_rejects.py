@@ -40,7 +40,7 @@ CREATE TRIGGER guard BEFORE INSERT OR UPDATE ON {name} FOR EACH ROW EXECUTE FUNC
 INSERT INTO {name} (no, land, city, level, phone, visits, valid_from, is_current)
     SELECT n, 'at', 'Graz', 1, 'old', n, '2020-01-01', true FROM generate_series(1, 200) n
 """
-# The merge of one row, as the pages describe it.
+# The merge of one row, as the documentation describes it.
 MERGE_ROW = """
 CREATE FUNCTION merge_row(a int, b text, c text, d int, e text, f int) RETURNS void
 LANGUAGE plpgsql AS $$
@@ -59,7 +59,8 @@ MERGE = "SELECT merge_row(%s::int, %s, %s, %s::int, %s, %s::int)"
 FILES = 3
 ROWS = 300
 KEPT = 200
-# What is compared. The times themselves are not, because versions of the run begin at its start.
+# The compared columns. The times are not compared, because all versions of a run begin at its
+# start.
 COMPARED = (
     "(SELECT no, land, city, level, phone, visits, valid_from = '2020-01-01' AS is_old, "
     "valid_to IS NULL AS is_open, is_current FROM {}) AS compared"
@@ -105,7 +106,7 @@ class Job(SerialJob):
             case 1:
                 fields[3] = "51"
             case 2:
-                # Another row has this value, had it, or will have it.
+                # Another row has this unique value, had it, or will have it.
                 fields[5] = str(self.chance.randrange(300))
             case 3:
                 fields[0] = "7"

@@ -363,7 +363,7 @@ CHANGED = [
     ("line", "{1,2,3}"),
     ("tsvector", "b a b"),
     ("tsquery", "b & a"),
-    # Not every server is built with it.
+    # Not every server is built with this type.
     ("xml", NULL),
     ("cidr", "192.168"),
     ("macaddr8", "08:00:2b:01:02:03"),
@@ -455,7 +455,7 @@ def test_types_that_the_server_keeps_are_not_warned_of(
 def test_what_the_server_refuses_is_a_reject(
     database: Database, inrush: Inrush, type_name: str, value: str
 ) -> None:
-    """So these types need no check by Inrush."""
+    """The server refuses these values itself, so Inrush need not check the types."""
     database.execute(f"CREATE TABLE loaded (c1 {type_name})")
     inrush.write("rows.tsv", f"{value}\n")
     words = ("load", "rows.tsv", "--to", database.url, "--table", "loaded", "--max-rejects", "1")
@@ -505,7 +505,7 @@ def test_every_type_of_the_server_is_known(database: Database, inrush: Inrush) -
 def test_verification_sees_another_value(
     newest_database: Database, inrush: Inrush, change: str, level: str
 ) -> None:
-    """A shared unit's table is committed before it is verified: another session changes a row."""
+    """A shared unit's table is committed before it is verified, so others can change a row."""
     columns = ["id int", "note text", "span interval year to month", "word name", "price money"]
     columns += ["clock timetz", 'kind "char"']
     more = f"{'x' * 990}|1-2|name|$1.50|12:00:00+02|a|"

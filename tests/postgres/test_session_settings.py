@@ -1,8 +1,8 @@
-"""Settings of a role, a database or a session change no value that is loaded.
+"""No setting of a role, a database or a session changes a value that is loaded.
 
-`docs/connections.md` decides about every setting that a role can have. Here all of them are set, in
-every way in which a site can set them. A setting that the page lacks makes a test fail.
-"""
+`docs/connections.md` says what Inrush does about every setting that a role can have. Here all of
+them are set, in every way in which a site can set them. A setting that the page lacks makes a test
+fail. """
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAGE = DOCS / "connections.md"
 LOCALE = "de_DE.UTF-8"
 ROLE = "loader"
 
-# A type, and texts that some setting makes a server read in another way.
+# A type, and texts that a server reads differently under some setting.
 VALUES: list[tuple[str, list[str]]] = [
     ("money", ["1234.56", "-0.05", "$1,234.50"]),
     ("text[]", ["{a,NULL,b}", '{"NULL",x}', "{}"]),
@@ -86,7 +86,7 @@ HOSTILE = {
     "client_encoding": "LATIN1",
     "default_text_search_config": "pg_catalog.german",
     "extra_float_digits": "-15",
-    # Even a tenth of this value could end a session before its first statement.
+    # Even a tenth of this timeout could end a session before its first statement.
     "statement_timeout": "1000",
     "lock_timeout": "1000",
     "idle_in_transaction_session_timeout": "1000",
@@ -102,18 +102,18 @@ HOSTILE = {
     "default_statistics_target": "1",
     "log_min_duration_statement": "0",
 }
-# Not set: they stop every session of every client, or the harness itself.
+# These are not set, because they would stop every session of every client, or the harness itself.
 UNPLAYABLE = {
-    # (Those of the context `backend` cannot be set for a role either.)
-    # They belong to one transaction, and PostgreSQL stores none of them for a role.
+    # (Those of the context `backend` cannot be set for a role either.) These belong to one
+    # transaction, and PostgreSQL does not store them for a role.
     "transaction_deferrable",
     "transaction_isolation",
     "transaction_read_only",
-    # It writes every page of every file into the log.
+    # This setting writes every page of every file into the log.
     "wal_consistency_checking",
     # Each needs files on the server, or a build with assertions.
     "debug_discard_caches",
-    # It makes the server read damaged pages as empty, and no page is damaged.
+    # This setting makes the server read damaged pages as empty, but no page is damaged.
     "zero_damaged_pages",
 }
 
@@ -124,7 +124,7 @@ SETTABLE = (
 
 
 def decided() -> dict[str, str]:
-    """Return the page's word for each name or pattern: `set ...` or `kept`."""
+    """Return the page's entry for each name or pattern: `set ...` or `kept`."""
     found = {}
     for line in PAGE.read_text().splitlines():
         cells = [cell.strip() for cell in line.split("|")]
@@ -198,7 +198,7 @@ def hostile(server: Server, *, contexts: tuple[str, ...]) -> dict[str, str]:
 
 
 def test_every_setting_is_decided(server: Server) -> None:
-    """A new setting of a new version counts as harmless only after a person has read about it."""
+    """A new setting of a new version counts as harmless only after a person has checked it."""
     with server.connect() as connection:
         names = [row[0] for row in connection.execute(SETTABLE.encode())]
     patterns = decided()
@@ -259,7 +259,7 @@ def test_what_is_set_is_what_the_page_says(inrush: Inrush, newest_database: Data
 
 
 def set_hostile(server: Server, scope: str, values: dict[str, str]) -> None:
-    """Set them all for a role, a database or both."""
+    """Set all of these settings for a role, a database or both."""
     with server.connect() as connection:
         for name, value in values.items():
             listed = name in ("search_path", "DateStyle")
@@ -283,7 +283,7 @@ def load(inrush: Inrush, server: Server, database: str, **how: str) -> list[tupl
     table = ", ".join(f"{name} {kind}" for name, kind, _ in columns)
     owned.execute(f"CREATE TABLE typed (id int, {table}); ALTER TABLE typed OWNER TO {ROLE}")
     owned.execute("CREATE SCHEMA evil; CREATE TABLE evil.typed (id int)")
-    # One value in each row, so that a refused value does not take others with it.
+    # Each row has one value, so that a refused value does not lose others.
     lines = [",".join(["id", *(name for name, _, _ in columns)])]
     for place, (_, _, texts) in enumerate(columns):
         for text in texts:
@@ -333,6 +333,6 @@ numbers = itertools.count(1)
 )
 def test_settings_change_no_value(german: Server, inrush: Inrush, how: dict[str, str]) -> None:
     plain = load(inrush, german, f"plain_{next(numbers)}")
-    # Most are loaded; a type may refuse a few.
+    # Most values are loaded; a type may refuse a few.
     assert sum(name == "typed" for name, *_ in plain) > 100
     assert load(inrush, german, f"hostile_{next(numbers)}", **how) == plain

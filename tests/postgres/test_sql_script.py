@@ -108,7 +108,7 @@ def test_the_script_is_a_load_without_rows(
 
 
 def test_a_stopped_run(newest_database: Database, inrush: Inrush) -> None:
-    """The steps that the stopped run has done are comments, because they need not be done again."""
+    """Steps that the stopped run has completed are comments, as they need not be done again."""
     inrush.write("rows.csv", HEADER + "1,2024-01-01\n")
     into = flow("parts", "rows.csv", columns=COLUMNS)
     inrush.write("package.toml", package(newest_database.url, into, streams=1))

@@ -19,7 +19,7 @@ DERIVE = step(derive={"month": "CAST(date_trunc('month', day) AS DATE)", "gross"
 
 
 def lines(first: int, count: int) -> str:
-    """Return rows; each hundred of them have one month."""
+    """Return rows; each hundred rows have the same month."""
     numbers = range(first, first + count)
     return "id,day,price\n" + "".join(
         f"{number},2024-{number // 100 + 1:02}-{number % 28 + 1:02},{number}.25\n"
@@ -40,7 +40,7 @@ def totals(database: Database) -> list[tuple[Any, ...]]:
 
 
 def expected(database: Database, rows: int) -> list[tuple[Any, ...]]:
-    """Compute the same by PostgreSQL."""
+    """Compute the expected rows in PostgreSQL."""
     return database.rows(
         "SELECT make_date(2024, n / 100 + 1, 1), count(*), min(n), max(n), sum((n + 0.25) * 2) "
         f"FROM generate_series(0, {rows - 1}) n GROUP BY 1 ORDER BY 1"
@@ -82,7 +82,7 @@ def test_rows_are_routed_by_a_derived_key(inrush: Inrush, newest_database: Datab
     outcome = run(inrush, newest_database, rows, status=LOADED_WITH_REJECTS)
     assert totals(newest_database) == expected(newest_database, 200)
     rejects = outcome.rejects()
-    # The key is checked after the steps, and the place is that of the record.
+    # The key is checked after the steps, but the reported place is that of the record.
     assert [reject["line"] for reject in rejects] == list(range(202, 302))
     assert {(reject["column"], reject["code"]) for reject in rejects} == {
         ("month", "outside_partition")
@@ -104,7 +104,7 @@ def test_bounds_that_need_keys_of_files_cannot_be_derived(
 def test_rows_that_the_target_refuses_are_found_behind_steps(
     inrush: Inrush, newest_database: Database, mode: str
 ) -> None:
-    """Careful loads, and rows refused by the merge of an upsert, lead back to their records."""
+    """Rows that a careful load or the merge of an upsert refuses are traced to their records."""
     newest_database.execute(
         "CREATE TABLE loaded (id int PRIMARY KEY, day date, price numeric(12,2), month date, "
         "gross numeric(12,2) CHECK (gross <> 140.50 AND gross <> 20.50))"
@@ -116,7 +116,7 @@ def test_rows_that_the_target_refuses_are_found_behind_steps(
     rows = flow("loaded", "rows.csv", columns=COLUMNS, mode=mode, **more, **limit)
     rows += step(where="id % 3 <> 0") + DERIVE
     outcome = run(inrush, newest_database, rows, status=LOADED_WITH_REJECTS)
-    # The rows with 10.25 and 70.25 break the CHECK; 50 is there already.
+    # The rows with 10.25 and 70.25 violate the CHECK; 50 is already in the target.
     refused = {10: "check_violated", 70: "check_violated"}
     if mode == "append":
         refused[50] = "duplicate_key"
@@ -211,7 +211,7 @@ def test_rows_of_a_database_are_replayed_through_the_steps(
 def test_rejects_are_replayed_through_a_lookup_in_a_relative_file(
     inrush: Inrush, newest_database: Database
 ) -> None:
-    """The run's folder is not that of the package, whose name looks like a pattern."""
+    """The run's folder differs from the package's folder, whose name looks like a pattern."""
     newest_database.execute("CREATE TABLE loaded (id int, number int, name text)")
     inrush.write("jobs [1]/rows.csv", "id,number\n1,7\n2,x\n3,9\n")
     inrush.write("jobs [1]/rows.ctl", "3\n")
@@ -396,7 +396,7 @@ def test_a_preflight_passes_the_steps(inrush: Inrush, newest_database: Database)
 
 
 def test_a_lookup_takes_no_name_twice(newest_database: Database, inrush: Inrush) -> None:
-    """Names differ by more than their case."""
+    """Names must differ by more than their case."""
     inrush.write("rows.csv", "id\n1\n")
     inrush.write("names.csv", "no,name\n1,Ada\n")
     rows = flow("loaded", "rows.csv", columns=["id int"], format={"header": True})
@@ -409,7 +409,7 @@ def test_a_lookup_takes_no_name_twice(newest_database: Database, inrush: Inrush)
 def test_a_date_that_nothing_holds_rejects_its_row(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """DuckDB has dates before the first one of PostgreSQL."""
+    """DuckDB has earlier dates than PostgreSQL."""
     inrush.write("rows.csv", "id,n\n1,10\n2,3000000\n3,20\n")
     rows = flow("loaded", "rows.csv", columns=["id int", "n int"], rejects={"rows_max": 1})
     rows += step(derive={"d": "DATE '2000-01-01' - n"})

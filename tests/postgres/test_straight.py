@@ -1,4 +1,4 @@
-"""Loading directly into the target (`atomic = false`): rows appear at once, each exactly once."""
+"""Loading directly into the target (`atomic = false`): each row appears early and exactly once."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_a_file_that_changed_after_a_stop_is_refused(
     begun = int(database.value("SELECT min(id) FROM events")) // ROWS_OF_A_PART
     changed = inrush.folder / f"rows.tbl.{begun}"
     status, text = changed.stat(), changed.read_text()
-    # First another file of the same length, then one that also has the same time.
+    # First a different file of the same length, then one that also has the same time.
     changed.write_text(text.replace("note", "NOTE"))
     run(inrush).expect(FAILED, changed.name, "are not removed", "inrush cleanup --run")
     os.utime(changed, ns=(status.st_atime_ns, status.st_mtime_ns))
@@ -168,7 +168,7 @@ def test_a_file_that_changed_after_a_stop_is_refused(
     outcome = inrush("cleanup", *words).expect(CLEAN, "left alone")
     name = outcome.said.split("left alone: run ")[1].split()[0]
     run(inrush).expect(FAILED, changed.name)
-    # With the old file the rest can be loaded, or the user can give up the run by name.
+    # With the old file the rest can be loaded, or the user can abandon the run by name.
     changed.write_text(text)
     inrush("check", "package.toml").expect(CLEAN, "units kept")
     inrush("cleanup", *words, "--run", name).expect(CLEAN, "stay there")
@@ -254,7 +254,7 @@ OTHER_TABLES = {
 def test_a_target_that_is_another_table_after_a_stop_is_refused(
     database: Database, inrush: Inrush, away: str
 ) -> None:
-    """The table that now has the name does not have the rows of the first attempt."""
+    """The table that now has this name lacks the rows of the first attempt."""
     rows = write_rows(inrush)
     database.execute(f"CREATE TABLE events ({COLUMNS})")
     write_package(inrush, database.url)

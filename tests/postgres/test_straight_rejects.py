@@ -1,4 +1,4 @@
-"""Rows that are loaded directly into a target (`atomic = false`), and that it refuses."""
+"""Rows that the target refuses while they are loaded directly into it (`atomic = false`)."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Job(SerialJob):
         return insert(self.database, INSERT, {name: self.files[name] for name in order})
 
     def assert_done(self, outcome: Outcome, suffix: str = "") -> None:
-        """Fail unless it is the outcome of a serial load in any order of the files."""
+        """Fail unless the outcome is that of a serial load, whatever the order of the files."""
         outcome.expect(LOADED_WITH_REJECTS)
         expected = self.serial(list(self.files))
         named = [Refused(f"{r.file}{suffix}", r.line, r.code, r.said) for r in expected]
@@ -131,7 +131,7 @@ class Job(SerialJob):
         assert_account(outcome, self.rows_read, len(expected))
 
     def assert_done_in_some_order(self, outcome: Outcome) -> None:
-        """Fail unless it is the outcome of a serial load in some order of the files."""
+        """Fail unless the outcome is that of a serial load in some order of the files."""
         outcome.expect(LOADED_WITH_REJECTS)
         loaded = self.contents("loaded")
         for order in itertools.permutations(self.files):
@@ -214,7 +214,7 @@ def test_the_limit_holds_over_all_streams(
 def test_a_compressed_file_that_streams_share(
     newest_database: Database, inrush: Inrush, fault: str | None
 ) -> None:
-    # Four ranges of the feed, nearly each with rows that are refused.
+    # The feed has four ranges, nearly all with rows that are refused.
     job = Job(newest_database, inrush, seed=7, files=1, rows=4000, filler=4000, duplicates="none")
     job.write(compressed=True, streams=3)
     if fault:

@@ -1,4 +1,4 @@
-"""The target as it is: the load respects each property of it, or refuses it with the reason."""
+"""The load respects each property of the target, or refuses the target with the reason."""
 
 from __future__ import annotations
 

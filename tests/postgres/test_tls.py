@@ -108,7 +108,7 @@ def test_sslmode(
 def test_many_clients_go_on_with_the_session_of_the_login(
     tls_server: Server, inrush: Inrush, pipeline: str
 ) -> None:
-    """After the login the driver is not used: answers of any length come through TLS, each once."""
+    """The driver is not used after the login; answers of any length come through TLS, each once."""
     url = f"postgresql://{tls_server.user}@localhost:{tls_server.port}/postgres?sslmode=require"
     inrush.write("long.sql", "SELECT repeat('x', (random() * 60000)::int)")
     words = ("--clients", "3", "--calls", "300", "--pipeline", pipeline, "--to", url)

@@ -1,4 +1,4 @@
-"""`unpivot` into PostgreSQL: streams, refused rows, bad columns, promises and shares.
+"""`unpivot` into PostgreSQL: streams, refused rows, bad columns, expectations, and reject shares.
 
 `tests/conformance/test_steps.py` checks the rows in every destination.
 """
@@ -71,7 +71,7 @@ def test_any_number_of_streams_makes_the_same_rows(
 def test_single_rows_of_a_record_are_refused(
     inrush: Inrush, newest_database: Database, mode: str
 ) -> None:
-    """The careful load rejects one row, the merge another; the record's other rows are loaded."""
+    """The careful load rejects one row, the merge another; other rows of the record are loaded."""
     newest_database.execute(
         "CREATE TABLE loaded (id int, quarter text, amount int CHECK (amount <> 12), "
         "PRIMARY KEY (id, quarter))"
@@ -109,7 +109,7 @@ def test_promises_count_records(inrush: Inrush, newest_database: Database) -> No
 def test_the_share_of_rejects_is_of_the_rows_that_are_made(
     inrush: Inrush, newest_database: Database
 ) -> None:
-    """Each record has one rejected row of three. Its record is not replayed."""
+    """One of three rows of each record is rejected. The record is not replayed."""
     inrush.write("rows.csv", text_of(100))
     for share, status in ((0.33, REJECT_LIMIT), (0.34, LOADED_WITH_REJECTS)):
         one = flow("loaded", "rows.csv", columns=COLUMNS, rejects={"share_max": share})
@@ -255,7 +255,7 @@ def test_members_are_added_for_the_rows_of_a_record(
     assert newest_database.rows(
         "SELECT l.id, l.quarter, a.no FROM loaded l JOIN amounts a USING (key) ORDER BY 1, 2"
     ) == rows_of(100)
-    # The number of a member is certain only in the switch, so it cannot become a row.
+    # The number of a member is final only in the switch, so it cannot become a row.
     late = step(unpivot={"columns": ["key", "amount"], "name": "what", "value": "number"})
     one = flow("late", "rows.csv", columns=COLUMNS) + QUARTERS + adding + late
     path = inrush.write("late.toml", package(newest_database.url, one))
@@ -292,7 +292,7 @@ def test_many_columns_become_rows(inrush: Inrush, newest_database: Database) -> 
     )
 
 
-# Values of types that go through DuckDB, and of types that expressions cannot use.
+# Values of types that DuckDB can process, and of types that expressions cannot use.
 TYPES = {
     "boolean": ("true", "false"),
     "bigint": ("9223372036854775807", "-1"),
@@ -315,8 +315,8 @@ TYPES = {
 }
 
 
-# Types that only this database has, or whose values have no limit: a derived column of a new target
-# needs a type that every destination has.
+# Types that only this database has, or whose values have no limit. A derived column of a new target
+# cannot have them, because it needs a type that every destination has.
 LACK_A_TYPE = {"numeric", "interval", "jsonb", "inet", "int4range", "text[]"}
 
 

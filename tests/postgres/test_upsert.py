@@ -121,7 +121,7 @@ UNFIT = {
 def test_unique_indexes_that_the_merge_cannot_use_are_refused_by_the_plan(
     newest_database: Database, inrush: Inrush, constraint: str
 ) -> None:
-    """Before this check, each of them failed the load in the switch."""
+    """Before this check existed, each such index failed the load in the switch."""
     newest_database.execute(f"CREATE TABLE stock (id int, k int, {constraint})")
     write_package(inrush, newest_database, key="id", columns=["id", "k"])
     inrush.write("rows.tbl", "1|1|\n|2|\n|3|\n")

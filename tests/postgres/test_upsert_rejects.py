@@ -101,7 +101,7 @@ class Job(SerialJob):
             case 1:
                 fields[2] = "51"
             case 2:
-                # Another row has this value, had it, or will have it.
+                # Another row has this unique value, had it, or will have it.
                 fields[3] = f"code {self.chance.randrange(300)}"
             case 3:
                 fields[0], fields[1] = "7", "3"
@@ -113,7 +113,7 @@ class Job(SerialJob):
 
     def before(self, file: str, line: int, row: Sequence[str]) -> Refused | None:
         if row[1] == "-1":
-            # The CHECK comes before any key.
+            # The server tests the CHECK before any key.
             return None
         key = (row[0], row[1])
         if key in self.staged:

@@ -68,7 +68,7 @@ def test_a_statement_that_fails_takes_all_back(
     run(inrush).expect(FAILED, setting, said, "the switch was rolled back")
     assert database.rows("SELECT id FROM facts ORDER BY id") == [(7,), (8,)]
     assert database.rows("TABLE log") == []
-    # The loaded units are used once the statement is fixed.
+    # Once the statement is fixed, the loaded units are used.
     write_package(inrush, database)
     run(inrush).expect(CLEAN)
     assert database.rows("SELECT id FROM facts ORDER BY id") == [(1,), (2,), (7,), (8,)]

@@ -73,7 +73,7 @@ LEDGER_FAULTS = {
 
 @pytest.mark.parametrize("fault", LEDGER_FAULTS)
 def test_ranges_cover_the_file(newest_database: Database, inrush: Inrush, fault: str) -> None:
-    """A file that several streams share: its ranges in the ledger cover it, each once."""
+    """The ledger's ranges of a file that several streams share cover the file exactly once."""
     statement, said = LEDGER_FAULTS[fault]
     row = "x" * 990
     inrush.write("rows.tbl", "".join(f"{n:07}|{row}|\n" for n in range(26_000)))
@@ -87,7 +87,7 @@ def test_ranges_cover_the_file(newest_database: Database, inrush: Inrush, fault:
     assert_no_rows(newest_database)
 
 
-# The level from which each kind of damage is found.
+# The lowest level that finds each kind of damage.
 HARM = {"batch_lost": "count", "row_doubled": "sums", "values_exchanged": "rows"}
 
 
@@ -101,7 +101,7 @@ def test_harm_on_the_way_is_found(
     if streams == 1:
         file_of(inrush)
     else:
-        # Large enough to be shared: several ranges, each with its own sums.
+        # The file is large enough to be shared: it has several ranges, each with its own sums.
         row = "x" * 990
         inrush.write("rows.tbl", "".join(f"{n}|{n}|2024-01-01|{row}|\n" for n in range(17_000)))
     text = package(
@@ -120,8 +120,7 @@ def test_harm_on_the_way_is_found(
     if harm == "values_exchanged":
         assert "in other rows" in outcome.said
     assert_no_rows(database)
-    # Without damage the same command loads everything; damaged rows that were committed are removed
-    # before.
+    # Without damage the same command loads everything, after it has removed committed damaged rows.
     if streams == 2:
         inrush("run", file).expect(VERIFICATION)
         inrush("cleanup", "--to", database.url).expect(CLEAN)
@@ -130,7 +129,7 @@ def test_harm_on_the_way_is_found(
 
 
 def test_a_private_unit_is_counted_by_its_copies(database: Database, inrush: Inrush) -> None:
-    """No other session sees its table, so COPY's count is enough: nothing counts rows again."""
+    """No other session sees the unit's table, so COPY's count is enough: nothing counts again."""
     file_of(inrush)
     database.execute(f"ALTER DATABASE {database.name} SET log_statement = 'all'")
     before = database.server.log.stat().st_size
@@ -155,7 +154,7 @@ def test_rows_that_a_trigger_drops_are_missed(database: Database, inrush: Inrush
 
 
 def test_rows_that_a_trigger_removes_later_are_missed(database: Database, inrush: Inrush) -> None:
-    """A trigger removes rows after COPY has counted them, so such a table is counted once more."""
+    """A trigger removes rows after COPY has counted them, so such a table is counted again."""
     staging_triggers.after_statement(database, staging_triggers.REMOVES_ROWS)
     file_of(inrush)
     words = ["load", "rows.tbl", "--to", database.url, "--table", "loaded"]
@@ -165,7 +164,7 @@ def test_rows_that_a_trigger_removes_later_are_missed(database: Database, inrush
     assert_no_rows(database)
 
 
-# What another session does to a staging row, and the levels that find it.
+# A change that another session makes to a staging row, and the levels that find it.
 CHANGES = {
     "id = id + 1": LEVELS[1:],
     "amount = amount + 0.01": LEVELS[1:],
@@ -186,9 +185,9 @@ CHANGES = {
 def test_changed_staging_rows_are_found(
     newest_database: Database, inrush: Inrush, change: str, level: str
 ) -> None:
-    """A shared unit's table is committed before it is verified: others can write to it."""
+    """A shared unit's table is committed before it is verified, so others can write to it."""
     row = "x" * 930
-    # The value that infinity would have if counted from 1970, and an infinite interval.
+    # The timestamp that, counted from 1970, has the number of infinity; and an infinite interval.
     late = "294247-01-10 04:00:54.775807|infinity"
     inrush.write(
         "rows.tbl", "".join(f"{n}|{n}.25|2024-01-01|{row}|{late}|\n" for n in range(17_000))
@@ -306,7 +305,7 @@ def test_databases_of_other_encodings(
 
 
 def parts(inrush: Inrush, database: Database, level: str, mode: str = "create") -> list[str | Path]:
-    """Write a load of four units into a partitioned table, or of one into a plain one."""
+    """Write a load of four units into a partitioned table, or of one unit into a plain table."""
     for part in range(4):
         numbers = range(part * ROWS, (part + 1) * ROWS)
         lines = (f"{n}|{n}.25|2024-01-01|note {n}|\n" for n in numbers)
@@ -327,7 +326,7 @@ def staging(database: Database) -> str:
     return f"inrush_staging.{name}"
 
 
-# What a session does to a unit that a stopped run has left, and the levels that find it.
+# A change that a session makes to a leftover unit of a stopped run, and the levels that find it.
 HARM_TO_KEPT = {
     "TRUNCATE {}": LEVELS,
     "DELETE FROM {} WHERE id % 1000 = 0": LEVELS,
@@ -363,7 +362,7 @@ def test_kept_units_are_verified_again(
 def test_a_kept_unit_that_was_written_anew_is_kept(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """VACUUM FULL gives a table other files and leaves its rows."""
+    """VACUUM FULL gives a table new files but does not change its rows."""
     words = parts(inrush, newest_database, "rows")
     killed(inrush, words, "before_switch")
     newest_database.execute(f"VACUUM FULL {staging(newest_database)}")
@@ -401,7 +400,7 @@ def test_another_table_of_a_units_name_is_not_taken_for_it(
 def test_a_unit_that_is_emptied_before_the_switch_is_found(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """Emptying a table gives it another file, also a table of this attempt."""
+    """TRUNCATE gives a table another file, even if this attempt created the table."""
     words = parts(inrush, newest_database, "count")
     with inrush.stopped_by("stop:before_switch", *words) as running:
         newest_database.execute(f"TRUNCATE {staging(newest_database)}")

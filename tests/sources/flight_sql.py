@@ -1,4 +1,4 @@
-"""A server of Arrow Flight SQL that gives a result in partitions, for the driver of ADBC.
+"""A server of Arrow Flight SQL that returns a result in partitions, for the ADBC driver.
 
 It has only the calls that the driver needs to read. When the driver asks for the `FlightInfo` of a
 statement, DuckDB runs the statement. Each endpoint of the `FlightInfo` is a partition of the
@@ -18,7 +18,7 @@ from pyarrow import flight
 
 
 def fields(message: bytes) -> dict[int, bytes]:
-    """Return the fields of a protobuf message that have a length: texts and inner messages."""
+    """Return those fields of a protobuf message that have a length: texts and inner messages."""
     found: dict[int, bytes] = {}
     at = 0
 

@@ -1,4 +1,4 @@
-"""A result that a driver of ADBC offers in partitions: all streams read it, each row once."""
+"""All streams read a result that an ADBC driver offers in partitions, each row once."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_all_streams_read_the_partitions(
         assert database.rows(FOUND) == EXPECTED
         # Each partition of the plan's result is read once.
         assert sorted(at for at, _ in lake.read) == [0, 1, 2, 3]
-        # Nobody has written since.
+        # No program has written since.
         inrush("run", "copy.toml").expect(CLEAN, "already loaded")
         assert database.rows(FOUND) == EXPECTED
 
@@ -78,7 +78,7 @@ def test_a_reject_names_the_row_and_its_partition(
         inrush.write("copy.toml", package(lake, database, ', where = "id <> 0"', **flow))
         outcome = inrush("run", "copy.toml").expect(LOADED_WITH_REJECTS)
     keys = {reject["key"] for reject in outcome.rejects()}
-    # "note 10000" is too long; id 0 is not read, so each row has its id as its number.
+    # "note 10000" is too long. The row with id 0 is not read, so each row's number is its id.
     expected = {f"row {number - 1_500} of partition 3" for number in range(10_000, 30_001)}
     expected |= {f"row {number - 30_000} of partition 4" for number in range(30_001, 40_000)}
     assert keys == expected

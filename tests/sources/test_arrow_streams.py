@@ -67,14 +67,14 @@ def test_a_table_is_loaded_by_all_streams(database: Database, tmp_path: Path) ->
 
 
 def test_rows_come_as_a_program_makes_them(tmp_path: Path) -> None:
-    """A generator is read batch by batch, and other threads of Python run meanwhile."""
+    """A generator is read batch by batch, while other threads of Python run."""
     whole = table(30)
     turns = threading.Event()
     other = threading.Thread(target=turns.set)
 
     def batches() -> Iterator[Any]:
         yield from whole.slice(0, 10).to_batches()
-        # Only a thread that gets the GIL lets this go on.
+        # This continues only if another thread gets the GIL.
         other.start()
         assert turns.wait(30)
         yield from whole.slice(10).to_batches()
@@ -120,7 +120,7 @@ def frame(numbers: list[int], words: Any, moments: Any) -> Any:
 
 
 def test_frames_of_polars_and_pandas(database: Database, tmp_path: Path) -> None:
-    """Frames are loaded as they are: chunks, categories, nulls, and the index of pandas."""
+    """Frames are loaded unchanged: chunks, categories, nulls, and the index of pandas."""
     numbers = [*range(1_000)]
     words = [None if n % 10 == 0 else f"w{n % 7}" for n in numbers]
     moments = [datetime.datetime(2024, 1, 1) + datetime.timedelta(hours=n) for n in numbers]
@@ -199,7 +199,7 @@ def test_a_reject_names_the_number_of_its_row(database: Database, tmp_path: Path
 
 
 def test_bad_input_is_a_sentence(tmp_path: Path) -> None:
-    """Rows that cannot be loaded are refused with a fix; an error of the program is printed."""
+    """Rows that cannot be loaded are refused with a fix; an error of the program is shown."""
     folder = f"parquet:{tmp_path}/out"
     with pytest.raises(TypeError, match="a list has no __arrow_c_stream__"):
         inrush.load([1, 2], to=folder, table="t")  # type: ignore[arg-type]

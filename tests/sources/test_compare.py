@@ -1,4 +1,4 @@
-"""`inrush verify --compare`: the rows of a source and of its target, by hashes of their servers."""
+"""`inrush verify --compare` compares source and target by hashes that their servers compute."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def ends(words: str) -> str:
 
 
 def test_partitions_that_differ_are_named(database: Database, inrush: Inrush) -> None:
-    """Each range has the rows and the sums of both sides, whatever the partitions of the target."""
+    """The rows and sums of both sides are compared by range, whatever partitions the target has."""
     database.execute(
         ends("PARTITION BY RANGE (id);")
         + "CREATE TABLE low PARTITION OF parts FOR VALUES FROM (MINVALUE) TO (100)"
@@ -91,7 +91,8 @@ def test_partitions_that_differ_are_named(database: Database, inrush: Inrush) ->
     told = inrush(*compare).expect(VERIFICATION, "differences are in 2 of 3 splits").output
     lines = told.splitlines()
     start = next(at for at, line in enumerate(lines) if "partition low_rest" in line)
-    # 33 of region south are below 100; one is gone, and one of another region is new.
+    # 33 rows of region south are below 100; one of them is gone, and a row of another region is
+    # new.
     assert lines[start].count("33 rows") == 2, told
     assert {line.strip().split(" is only")[0] for line in lines[start + 1 : start + 3]} == {
         "(2,south)",
@@ -104,7 +105,7 @@ def test_partitions_that_differ_are_named(database: Database, inrush: Inrush) ->
 
 
 def test_texts_are_cut_by_their_bytes(database: Database, inrush: Inrush) -> None:
-    """Ranges of a text are the same on both sides; a key without an order is one split."""
+    """Ranges of a text key are the same on both sides; a key without an order is one range."""
     database.execute(
         "CREATE TABLE orders (code text PRIMARY KEY, at timestamptz);"
         "INSERT INTO orders SELECT chr(65 + n % 58) || n, now() FROM generate_series(1, 30000) n;"
@@ -179,7 +180,7 @@ def test_what_cannot_be_compared_is_refused(database: Database, inrush: Inrush) 
 def test_the_side_that_lacks_its_table_is_named(
     database: Database, inrush: Inrush, other: str
 ) -> None:
-    """The same words, whether the servers compare or both sides are read."""
+    """The message is the same, whether the servers compare or both sides are read."""
     copied(database, inrush)
     text = PACKAGE.format(url=database.url, words="")
     if other == "duckdb":
@@ -202,7 +203,7 @@ def test_the_side_that_lacks_its_table_is_named(
 def test_hidden_rows_and_other_encodings_are_no_equal_rows(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """A target whose policy hides a row is refused, and so is a source with another encoding."""
+    """A target whose policy hides rows is refused, and so is a source with another encoding."""
     copied(newest_database, inrush)
     newest_database.execute(
         "DROP ROLE IF EXISTS viewer; CREATE ROLE viewer LOGIN; INSERT INTO dw.orders VALUES (-1);"
@@ -233,7 +234,7 @@ def test_hidden_rows_and_other_encodings_are_no_equal_rows(
 
 
 def test_current_versions_are_compared(newest_database: Database, inrush: Inrush) -> None:
-    """Ended versions (`scd`) are no rows of the source any more."""
+    """Ended versions (`scd`) are not compared, because the source no longer has these rows."""
     newest_database.execute(
         "CREATE TABLE customer (id int PRIMARY KEY, city text, phone text);"
         "INSERT INTO customer SELECT n, 'Graz', n::text FROM generate_series(1, 200) n;"

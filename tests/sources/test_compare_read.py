@@ -1,4 +1,4 @@
-"""`inrush verify --compare` where a side is not PostgreSQL: the engine reads and hashes both."""
+"""`inrush verify --compare` if a side is not PostgreSQL: the engine reads and hashes both sides."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness.servers import Database
 COMPARE = ("verify", "--compare", "copy.toml")
 COUNT = 30_000
 
-# Of PostgreSQL, DuckDB and SQLite: the same table with rows of many types.
+# The same table with rows of many types, for PostgreSQL, DuckDB and SQLite.
 COLUMNS = {
     "postgresql": "id int PRIMARY KEY, v text, n numeric(12,2), big bigint, f double precision,"
     " ok boolean, d date, seen timestamptz, s smallint",
@@ -118,7 +118,7 @@ def test_rows_that_differ_are_named(
 def test_rows_without_a_key_are_counted(
     newest_database: Database, inrush: Inrush, tmp_path: Path
 ) -> None:
-    """A row that is there twice is not equal to one; conditions and text columns are heeded."""
+    """A row that occurs twice differs from a single one; conditions and texts are respected."""
     here = Side("postgresql", newest_database, tmp_path / "here.duckdb")
     there = Side("duckdb", newest_database, tmp_path / "there.duckdb")
     here.execute(
@@ -172,7 +172,7 @@ def test_only_loaded_rows_are_compared(
 def test_only_loaded_rows_of_a_file_are_compared(
     newest_database: Database, inrush: Inrush, tmp_path: Path, into: str
 ) -> None:
-    """The mark of a flow from DuckDB is found by the file."""
+    """The mark of a flow from DuckDB is found by the path of the file."""
     here = Side("duckdb", newest_database, tmp_path / "here.duckdb")
     there = Side(into, newest_database, tmp_path / "there.duckdb")
     here.execute(
@@ -196,7 +196,7 @@ def test_only_loaded_rows_of_a_file_are_compared(
 def test_only_loaded_rows_of_sqlite_are_compared(
     newest_database: Database, inrush: Inrush, tmp_path: Path
 ) -> None:
-    """Its times are texts. Into another file of SQLite they are compared as they are."""
+    """SQLite's times are texts. If the target is SQLite too, they are compared as texts."""
     path, copy = tmp_path / "crm.sqlite", tmp_path / "copy.sqlite"
     make = "CREATE TABLE {} (id INTEGER, seen TEXT NOT NULL)"
     with closing(sqlite3.connect(path)) as file, closing(sqlite3.connect(copy)) as other:
@@ -226,12 +226,12 @@ mode = "append"
 """,
         )
         inrush("run", "copy.toml").expect(CLEAN)
-        # The row of the greatest value waits.
+        # The row with the greatest value waits for a later run.
         inrush(*COMPARE).expect(CLEAN, "8 rows", "the mark) are equal")
 
 
 def test_sqlite_is_compared(newest_database: Database, inrush: Inrush, tmp_path: Path) -> None:
-    """Values of SQLite are read as the target's types; a row that does not fit is told."""
+    """Values of SQLite are read as the target's types; a row that does not fit is reported."""
     path = tmp_path / "crm.sqlite"
     rows = [(n, n / 4, f"2024-02-{n % 28 + 1:02}", f"x{n}") for n in range(1, 301)]
     with closing(sqlite3.connect(path)) as file:
@@ -267,7 +267,7 @@ mode = "append"
 
 
 def test_other_places_are_refused(inrush: Inrush) -> None:
-    """A folder of Parquet files has no tables that can be read back so."""
+    """A folder of Parquet files has no tables that can be read back for a comparison."""
     with duckdb.connect(str(inrush.folder / "here.duckdb")) as file:
         file.execute("CREATE TABLE orders AS SELECT 1 AS id")
     inrush.write(

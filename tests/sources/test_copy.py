@@ -32,7 +32,7 @@ SALES = (
     "CREATE TABLE sales.lines (id int, day date) PARTITION BY RANGE (id);"
     "CREATE TABLE sales.first PARTITION OF sales.lines FOR VALUES FROM (0) TO (1000);"
     'CREATE TABLE sales."Odd one" (n int); CREATE VIEW sales.seen AS TABLE sales.orders;'
-    # A pattern leaves it out: it has no column to copy.
+    # A pattern leaves this table out, because it has no column to copy.
     "CREATE TABLE sales.bare ();"
     "INSERT INTO sales.orders SELECT n, 'note ' || n FROM generate_series(1, 500) AS n;"
     "INSERT INTO sales.lines SELECT n, '2024-01-01'::date + n FROM generate_series(1, 300) AS n"
@@ -57,7 +57,7 @@ def test_a_schema_is_copied_by_a_pattern(
 
 
 def test_a_hint_names_what_to_write(database: Database, target: Database, inrush: Inrush) -> None:
-    """Columns without a counterpart are all named, and the hint is the option that copies them."""
+    """The message names all columns without a counterpart, and the option that copies them."""
     database.execute(
         "CREATE TABLE shifts (id int, worked interval, tags text[]);"
         "INSERT INTO shifts VALUES (1, '1 day 2 hours', '{a,b}'), (2, NULL, NULL)"
@@ -91,7 +91,7 @@ def test_a_hint_names_what_to_write(database: Database, target: Database, inrush
 
 
 def test_hints_name_the_options(database: Database, target: Database, inrush: Inrush) -> None:
-    """A user of the command reads the option, a user of a package the setting."""
+    """For a command the message names the option, and for a package it names the setting."""
     database.execute("CREATE TABLE t (id int); INSERT INTO t VALUES (1), (NULL)")
     words = ["copy", "--from", database.url, "--table", "t", "--to", target.url]
     inrush(*words, "--split-by", "id").expect(FAILED, "`split_nulls = true` (--split-nulls)")
@@ -106,7 +106,7 @@ def test_hints_name_the_options(database: Database, target: Database, inrush: In
 
 
 def test_all_tables_are_of_one_moment(database: Database, target: Database, inrush: Inrush) -> None:
-    """Rows that are written after the plan began are in none of the copies."""
+    """Rows that are written after the plan began are in no copy."""
     database.execute("CREATE TABLE a (n int); CREATE TABLE b (n int); INSERT INTO a VALUES (1)")
     words = ("copy", "--from", database.url, "--to", target.url, "--table", "a", "--table", "b")
     with inrush.stopped_by("stop:before_switch", *words, "--streams", "2") as running:
@@ -116,7 +116,7 @@ def test_all_tables_are_of_one_moment(database: Database, target: Database, inru
             " AND state = 'idle in transaction'"
         )
         running.resume().wait().expect(CLEAN)
-    # One session keeps the snapshot of both, and no more than two read.
+    # One session keeps the snapshot for both tables, and at most two sessions read.
     assert held <= 3
     assert target.rows("SELECT (SELECT count(*) FROM a), (SELECT count(*) FROM b)") == [(1, 0)]
 
@@ -124,7 +124,7 @@ def test_all_tables_are_of_one_moment(database: Database, target: Database, inru
 def test_a_view_is_read_in_ranges_of_a_key(
     database: Database, target: Database, inrush: Inrush
 ) -> None:
-    """Each row is read once, by both streams, with NULLs only if they are asked for."""
+    """Each row is read once, by both streams; rows with a NULL key are read only if asked for."""
     database.execute(
         "CREATE TABLE t (id int, pad text);"
         "INSERT INTO t SELECT nullif(n, 7), repeat('x', 400) FROM generate_series(1, 60000) AS n;"
@@ -153,7 +153,7 @@ def test_a_view_is_read_in_ranges_of_a_key(
 
 KEYS = "SELECT CASE WHEN n % 10 > 0 THEN n END AS id FROM generate_series(1, 5000) AS n"
 
-# Tables whose NOT NULL does not hold for all of their rows, and a version that can have them.
+# Tables with rows that violate NOT NULL, and a version that can have such tables.
 NOT_ENFORCED = {
     "not_valid": (
         18,
@@ -182,7 +182,7 @@ NOT_ENFORCED = {
 def test_not_null_is_believed_where_the_server_enforces_it(
     shared_server: SharedServer, inrush: Inrush, kind: str
 ) -> None:
-    """Elsewhere, rows without a key are searched for, and are read with `split_nulls`."""
+    """Elsewhere, Inrush searches for rows without a key, and reads them with `split_nulls`."""
     version, made = NOT_ENFORCED[kind]
     server = shared_server(version)
     database = server.create_database(f"not_null_{kind}")
@@ -200,13 +200,13 @@ def test_not_null_is_believed_where_the_server_enforces_it(
     server.done_with(database)
 
 
-# Queries whose rows or values depend on the order in which the server meets rows.
+# Queries whose rows or values depend on the order in which the server reads rows.
 BY_ORDER = {
     "DISTINCT ON": "SELECT DISTINCT ON (id % 10) id, pad FROM t",
     "a window function": "SELECT row_number() OVER () AS id, pad FROM t",
     "LIMIT": "SELECT id, (SELECT u.id FROM t AS u LIMIT 1) AS m FROM t",
 }
-# Others that look like them in a plan.
+# Other queries whose plans look similar.
 STEADY = (
     "SELECT DISTINCT id, pad FROM t",
     "SELECT id, pad FROM t UNION SELECT id, pad FROM t",
@@ -217,7 +217,7 @@ STEADY = (
 
 
 def test_a_query_that_depends_on_the_order_is_not_cut(database: Database, inrush: Inrush) -> None:
-    """Each range would run it again and find other rows. Queries that only look similar are cut."""
+    """Each range would run the query again and find other rows. Similar safe queries are cut."""
     database.execute(
         "CREATE TABLE t (id int PRIMARY KEY, pad text);"
         "INSERT INTO t SELECT n, repeat('x', 100) FROM generate_series(1, 5000) AS n; ANALYZE t"
@@ -246,7 +246,7 @@ def test_a_query_into_other_destinations(database: Database, inrush: Inrush) -> 
 
 
 def test_one_table_under_two_names(database: Database, target: Database, inrush: Inrush) -> None:
-    """Two flows cannot make the same target, however they write its name."""
+    """Two flows cannot create the same target, however they spell its name."""
     database.execute("CREATE TABLE t (id int)")
     words = ("copy", "--from", database.url, "--to", target.url)
     twice = inrush(*words, "--table", "t", "--table", "public.t")
@@ -265,7 +265,7 @@ def addresses(database: Database) -> list[str]:
 def test_a_source_that_is_its_own_target_is_refused(
     start_server: StartServer, inrush: Inrush, servers_folder: Path
 ) -> None:
-    """So is one by another address, or through a view, query, partition, pooler or standby."""
+    """The same holds for another address, a view, query, partition, pooler or standby."""
     server = start_server(18, servers.REPLICATING)
     server.move_to_tcp()
     database = server.create_database("own")
@@ -299,7 +299,7 @@ def test_a_source_that_is_its_own_target_is_refused(
 def test_a_pooler_that_gives_other_backends_is_refused(
     database: Database, inrush: Inrush, servers_folder: Path, mode: str
 ) -> None:
-    """A snapshot needs a session of its own."""
+    """A snapshot needs a session that keeps its backend."""
     database.execute("CREATE TABLE t (id int)")
     server = database.server
     with pooler(server, servers_folder / f"pooler-{mode}-{database.name}", mode) as folder:
@@ -309,7 +309,7 @@ def test_a_pooler_that_gives_other_backends_is_refused(
 
 
 def test_names_that_are_nearly_right(database: Database, inrush: Inrush) -> None:
-    """The message names the table that was likely meant."""
+    """The message names the table that was probably meant."""
     database.execute(SALES)
     words = ("copy", "--from", database.url, "--to", "x.duckdb", "--into", "t")
     for table in ("sales.order", "orders"):

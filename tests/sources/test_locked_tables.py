@@ -1,4 +1,4 @@
-"""Tables of a source that other sessions lock: a copy waits for a while, and nobody for ever."""
+"""A copy waits for locked tables of a source for a while, and no session waits forever."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_locked_table_is_told(database: Database, target: Database, inrush: In
 def test_a_change_that_waits_behind_the_copy_is_let_pass(
     database: Database, target: Database, inrush: Inrush
 ) -> None:
-    """ALTER TABLE waits for the snapshot's lock, and a reading session would wait for it."""
+    """ALTER TABLE waits for the snapshot's lock, and a reading session would wait behind it."""
     write(database, target, inrush)
     change = Thread(target=database.execute, args=("ALTER TABLE b ADD COLUMN more int",))
     with inrush.stopped_by("stop:run_entered", "run", "copy.toml") as running:

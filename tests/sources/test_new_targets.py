@@ -1,4 +1,4 @@
-"""New targets with the indexes and partitions of the table that is read."""
+"""New targets get the indexes and partitions of the table that is read."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def words(source: Database, target: Database, *more: str) -> list[str]:
 
 
 def rows(database: Database, table: str) -> list[tuple[str, ...]]:
-    """Return the rows of a table with the partition of each."""
+    """Return the rows of a table, each with its partition."""
     return database.rows(f"SELECT tableoid::regclass::text, t::text FROM {table} AS t ORDER BY 2")
 
 
 def test_a_new_table_has_the_indexes(database: Database, target: Database, inrush: Inrush) -> None:
-    """Indexes of every form are the same at the other end, and are built before the switch."""
+    """Indexes of every form are the same in the target, and are built before the switch."""
     database.execute(
         'CREATE TABLE t (id int PRIMARY KEY, a int, "odd ""; name" text, day date,'
         "  UNIQUE (a, day) DEFERRABLE, CONSTRAINT covering UNIQUE (day, id) INCLUDE (a));"
@@ -113,7 +113,7 @@ def test_a_new_table_has_the_collations(
     assert target.rows(indexes) == database.rows(indexes)
     assert target.rows(PARTITIONS.format("t")) == database.rows(PARTITIONS.format("t"))
     assert rows(target, "t") == rows(database, "t")
-    # A column that the flow partitions by keeps its collation; a column cast to text has none.
+    # The column of `partition_by` keeps its collation; a column that is cast to text has none.
     target.execute("DROP TABLE t")
     by = ("--partition-by", "a", "--bounds", "A, Z, zz", "--routing")
     inrush(*words(database, target, "--table", "t", *by)).expect(CLEAN)
@@ -218,7 +218,7 @@ def test_a_new_table_has_the_partitions(
     assert target.value("SELECT bool_and(indisvalid) FROM pg_index")
     # The same command finds them loaded.
     inrush("run", "copy.toml").expect(CLEAN, "already loaded")
-    # Without `--with-partitions` the table is plain. The output names an index that only a
+    # Without `--with-partitions` the new table is plain. The output names an index that only a
     # partition has.
     target.execute("DROP TABLE t")
     plain = inrush(*words(database, target, "--table", "t", "--with-indexes", "--into", "u"))

@@ -1,4 +1,4 @@
-"""Tables of DuckDB and SQLite, copied into PostgreSQL and Parquet: every value, or a reject."""
+"""Tables of DuckDB and SQLite are copied into PostgreSQL and Parquet: every value, or a reject."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def test_the_hint_for_distinct_rows_is_a_query_of_the_database(
 def test_a_query_is_cut_by_a_key(
     database: Database, inrush: Inrush, tmp_path: Path, kind: str
 ) -> None:
-    """Streams read ranges of the table; a row is found by its key; a stopped copy is resumed."""
+    """Streams read ranges of the table; rejects name keys; a stopped copy is resumed."""
     rows = "SELECT n AS id, n % 7 AS v, 'note ' || n AS note FROM "
     series = "generate_series(1, 60000) AS g (n)"
     no_value = "UPDATE t SET v = NULL WHERE id = 5"
@@ -251,7 +251,7 @@ def test_a_query_is_cut_by_a_key(
 def test_a_condition_must_be_whole(
     newest_database: Database, inrush: Inrush, tmp_path: Path, kind: str
 ) -> None:
-    """A condition that closes our parenthesis would change the conditions that are joined to it."""
+    """A condition that closes our parenthesis would change the conditions combined with it."""
     made = ("CREATE TABLE t (id INTEGER)", "INSERT INTO t VALUES (1), (2), (3)")
     match kind:
         case "duckdb":
@@ -292,7 +292,7 @@ def test_times_of_sqlite_get_a_type_of_the_target(
 def test_any_driver_is_read_by_one_stream(
     database: Database, inrush: Inrush, tmp_path: Path
 ) -> None:
-    """Only standard SQL is used; a transaction of PostgreSQL shows one moment."""
+    """Only standard SQL is used; a transaction of PostgreSQL reads at one moment."""
     database.execute(
         "CREATE TABLE t (id int, note text, at timestamptz, tags text[]);"
         "INSERT INTO t SELECT n, 'note ' || n, '2024-02-29 12:00+02', '{a,b}' "
@@ -313,7 +313,7 @@ def test_any_driver_is_read_by_one_stream(
 def test_a_killed_copy_keeps_what_an_unchanged_file_has_given(
     database: Database, inrush: Inrush, tmp_path: Path
 ) -> None:
-    """The same command loads each row once; rows that were written to since are read again."""
+    """The same command loads each row once; if the file was written to, it is read again."""
     lake = made_by_duckdb(
         tmp_path, "CREATE TABLE t AS SELECT range AS id, range % 7 AS v FROM range(30000)"
     )
@@ -341,7 +341,7 @@ UNSEEN = {
 def test_rows_of_other_files_are_always_read_again(
     database: Database, inrush: Inrush, tmp_path: Path, words: str
 ) -> None:
-    """The file of DuckDB is unchanged, but not the file that its view reads."""
+    """The DuckDB file is unchanged, but the file that its view reads has changed."""
     file = tmp_path / "a.csv"
     file.write_text("a\n1\n")
     lake = made_by_duckdb(

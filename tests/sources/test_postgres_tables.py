@@ -36,7 +36,7 @@ TYPES = [
     ("u", "uuid", ["'00000000-0000-0000-0000-000000000000'"]),
     ("j", "json", ['\'{"a": 1, "b" : [null]}\'']),
     ("jb", "jsonb", ["'{\"a\": 1e400}'"]),
-    # These pass in the server's own binary form.
+    # Values of these types pass in the server's own binary form.
     ("n1000", "numeric(1000,500)[]", ["ARRAY[repeat('9', 500)::numeric, 'NaN', NULL]"]),
     ("tt", "timetz(3)", ["'00:00+15:59'", "'24:00:00-15:59'", "'12:00:00.001+05:45'"]),
     ("iv", "interval", ["'-178000000 years'", "'1 mon -1 day 00:00:00.000001'"]),
@@ -180,7 +180,7 @@ PAIRS = [
 def test_only_equal_types_pass_unchanged(
     database: Database, target: Database, inrush: Inrush
 ) -> None:
-    """The server would cut, round or misread other values."""
+    """With other types, the server would cut, round or misread values."""
     for each in (database, target):
         each.execute(
             f"{OWN_TYPES}; CREATE TYPE moods AS RANGE (SUBTYPE = mood);"
@@ -196,7 +196,7 @@ def test_only_equal_types_pass_unchanged(
 
 
 def test_values_pass_between_versions(shared_server: SharedServer, inrush: Inrush) -> None:
-    """The forms are equal, but an older server would read an infinite interval as a number."""
+    """Only infinite intervals differ in form: an older server would read one as a number."""
     old, new = (
         shared_server(version).create_database(f"between_{version}") for version in (15, 18)
     )
@@ -264,7 +264,7 @@ def test_both_streams_read_one_huge_partition(newest_database: Database, inrush:
         "INSERT INTO orders SELECT n, repeat(md5(n::text), 12) FROM generate_series(0, 99999) AS n;"
         "CREATE SCHEMA dw"
     )
-    # The rate makes the load take 5 seconds, so the other stream has begun before all is read.
+    # At this rate the load takes 5 seconds, so the other stream begins before everything is read.
     words = 'table = "orders", rate_bytes_max = 8_000_000'
     inrush.write("copy.toml", package(database, database, "dw.copied", words))
     report = inrush("run", "copy.toml").expect(CLEAN).report
@@ -311,7 +311,7 @@ SUMS = "SELECT count(*), count(DISTINCT id), sum(v) FROM t"
 def test_a_killed_copy_is_resumed(
     database: Database, target: Database, inrush: Inrush, stable: str
 ) -> None:
-    """The same command gives each row once, if nobody has written to the table."""
+    """The same command loads each row once, if nobody has written to the table."""
     text = package(database, target, "t", f'table = "t", stable = {stable}')
     kill_before_the_switch(database, inrush, text)
     inrush("run", "copy.toml").expect(CLEAN)
@@ -361,7 +361,7 @@ def test_a_table_is_loaded_if_its_rows_are(
     inrush("run", "copy.toml").expect(CLEAN)
     # The target's own rows were written on the same server, so the rows are read and compared.
     inrush("run", "copy.toml").expect(CLEAN, "already loaded")
-    # The same size, and another value.
+    # The table has the same size, but another value.
     database.execute("UPDATE t SET v = -1 WHERE id = 3000")
     database.execute("VACUUM FULL t")
     refused = inrush("run", "copy.toml").expect(FAILED, "has other rows now", "replace")
@@ -369,7 +369,7 @@ def test_a_table_is_loaded_if_its_rows_are(
     database.execute("INSERT INTO t SELECT n, n FROM generate_series(3001, 9000) AS n")
     inrush("run", "copy.toml").expect(FAILED, "has other rows now")
     assert target.rows(SUMS) == [(3000, 3000, 4501500)]
-    # A key, or the mode, makes a second load harmless.
+    # Because of a key or the mode, a second load is harmless.
     target.execute("ALTER TABLE t ADD PRIMARY KEY (id)")
     inrush.write("copy.toml", text.replace('"append"', '"upsert"\nkey = "id"'))
     inrush("run", "copy.toml").expect(CLEAN)
@@ -452,7 +452,7 @@ BAD = [
 def test_bad_input_is_a_sentence(
     database: Database, target: Database, inrush: Inrush, words: str, status: int, parts: list[str]
 ) -> None:
-    """The message has place and fix, and nothing is changed; a fault of the package is status 2."""
+    """The message has place and fix, nothing changes, and a bad package gives status 2."""
     database.execute(
         "CREATE TABLE t (id int); INSERT INTO t VALUES (1); CREATE SEQUENCE s;"
         "CREATE TABLE secret (id int); DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN;"
@@ -474,7 +474,7 @@ def test_bad_input_is_a_sentence(
 
 
 def test_a_package_that_says_too_much(database: Database, target: Database, inrush: Inrush) -> None:
-    """A flow with both files and a source, or a source with both or neither of table and query."""
+    """A flow may not have files and a source; a source must have a table or a query, not both."""
     text = package(database, target, "t", 'table = "t"', files='"x.csv"')
     path: Path = inrush.write("copy.toml", text)
     inrush("check", path).expect(USAGE, "from `files` or from a `source`")

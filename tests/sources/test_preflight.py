@@ -19,7 +19,7 @@ from harness.standby import follow
 
 PREFLIGHT_FAILED = 6
 ROWS = 200_000
-# So few rows and such a low rate that any machine is faster.
+# The rows are so few, and the rate so low, that any machine is faster.
 FEW_ROWS = 20_000
 FEW_BYTES_MAX = 1_000_000
 
@@ -34,7 +34,7 @@ def filled(rows: int) -> str:
 
 
 FILLED = filled(ROWS)
-# Computes for some milliseconds for each row, whatever the machine.
+# This computes for some milliseconds per row on any machine.
 BURN = """
     CREATE FUNCTION burn(id int, ms float8) RETURNS int LANGUAGE plpgsql AS $$
     DECLARE ends timestamptz := clock_timestamp() + ms * interval '1 millisecond';
@@ -71,7 +71,7 @@ def package(url: str, target: str, source: str) -> str:
 
 
 def report_of(inrush: Inrush, text: str, status: int = CLEAN, *more: str) -> dict[str, Any]:
-    """Return what a preflight finds."""
+    """Return the JSON report of a preflight."""
     inrush.write("copy.toml", text)
     outcome = inrush("preflight", "copy.toml", "--json", *more).expect(status)
     report: dict[str, Any] = json.loads(outcome.output)
@@ -92,7 +92,7 @@ def step(report: dict[str, Any], name: str) -> dict[str, Any]:
 def test_a_source_is_sampled(
     database: Database, target: Database, inrush: Inrush, tmp_path: Path, into: str
 ) -> None:
-    """Reading alone has a line of its own, and the prediction counts the rows of the table."""
+    """Reading alone has its own line, and the prediction counts the rows of the table."""
     database.execute(FILLED)
     there = target.url if into == "postgresql" else f"parquet:{tmp_path}/lake"
     text = package(database.url, there, 'table = "t"')
@@ -109,7 +109,7 @@ def test_a_source_is_sampled(
     files = report["files"]
     assert (files["count"], files["table_count"]) == (0, 1)
     assert files["rows"] == pytest.approx(ROWS, rel=0.1)
-    # 4 bytes, 160 bytes, and what COPY adds to a row.
+    # 4 bytes, 160 bytes, and the bytes that COPY adds to a row.
     assert files["text_bytes"] == pytest.approx(ROWS * 185, rel=0.15)
     prediction = report["prediction"]
     assert prediction["predicted_s"] > 0
@@ -132,7 +132,7 @@ def test_trial_tables_have_keys_and_indexes_of_their_own(
     """Two streams each fill a table with the source's key and, if asked for, its indexes."""
     database.execute(f"{FILLED}; ALTER TABLE t ADD PRIMARY KEY (id); CREATE INDEX ON t (note)")
     text = package(database.url, target.url, f'table = "t"{words}')
-    # Once there is a staging schema, all trial tables are created in it.
+    # Once the staging schema exists, all trial tables are created in it.
     inrush.write("first.toml", text.replace('table = "copied"', 'table = "first"'))
     inrush("run", "first.toml").expect(CLEAN)
     report = report_of(inrush, text, CLEAN, "--streams", "2")
@@ -148,7 +148,7 @@ def test_trial_tables_have_keys_and_indexes_of_their_own(
 def test_a_source_that_computes_is_the_limit(
     newest_database: Database, newest_target: Database, inrush: Inrush
 ) -> None:
-    """The prediction of a query rests on the planner's rows, and names what holds it back."""
+    """The prediction of a query uses the planner's number of rows, and names the limit."""
     database, target = newest_database, newest_target
     database.execute(BURN)
     rows, each_ms = 2_000, 2.0
@@ -178,7 +178,7 @@ def test_a_first_row_that_comes_late(
 def test_rows_that_nobody_counts_are_named(
     newest_database: Database, inrush: Inrush, tmp_path: Path
 ) -> None:
-    """SQLite does not say how many rows a query has, so they are no part of a prediction."""
+    """SQLite does not say how many rows a query has, so a prediction cannot include them."""
     database = newest_database
     inrush.write("rows.csv", "id\n1\n2\n")
     words = ("load", "rows.csv", "--to", "adbc:sqlite", "--option", f"uri={tmp_path}/lake.sqlite")
@@ -221,14 +221,14 @@ def test_a_rate_limits_reading(
 def test_a_rate_is_an_option_of_a_copy(
     newest_database: Database, newest_target: Database, inrush: Inrush, tmp_path: Path
 ) -> None:
-    """Two tables share it."""
+    """Two tables share the rate."""
     database, target = newest_database, newest_target
     database.execute(FILLED + "; CREATE TABLE u AS TABLE t")
     words = ("copy", "--from", database.url, "--table", "t", "--table", "u", "--to", target.url)
     saved = tmp_path / "saved.toml"
     limited = (*words, "--source-max-rate", "20MB", "--save-package", str(saved))
     loaded = inrush(*limited).expect(CLEAN)
-    # Twice 37 MB.
+    # Both tables together have twice 37 MB.
     assert loaded.report["phases"]["load_s"] > 0.9 * 74 / 20
     assert saved.read_text().count("rate_bytes_max = 20000000") == 2
     assert target.value("SELECT count(*) FROM t JOIN u USING (id, note)") == ROWS
@@ -299,7 +299,7 @@ def test_too_few_connections_stop_the_run(
         assert "the run needs 3" in stops["what"]
         assert "CONNECTION LIMIT 3" in stops["hint"]
         assert "`max_connections` of the source" in stops["hint"]
-        # The test does what the hint says.
+        # The test follows the hint.
         limited = package(url, target.url, 'table = "t", max_connections = 2')
         assert of_weight(report_of(inrush, limited, CLEAN, "--streams", "2"), "stops") == []
         inrush.write("copy.toml", text)
@@ -346,7 +346,7 @@ def test_a_pooler_that_keeps_sessions_is_told(
 def test_a_standby_that_cancels_is_told(
     start_server: StartServer, inrush: Inrush, servers_folder: Path
 ) -> None:
-    """A finding reports a standby that would cancel before the run is over."""
+    """Preflight reports a standby that would cancel the query before the run ends."""
     server = start_server(18, servers.REPLICATING)
     database = server.create_database("crm")
     database.execute(FILLED)
@@ -375,7 +375,7 @@ def test_rows_that_are_removed_early_are_told(start_server: StartServer, inrush:
     server = start_server(15, dict(servers.FAST) | {"old_snapshot_threshold": "2"})
     database = server.create_database("crm")
     database.execute(FILLED)
-    # 37 MB, in minutes.
+    # 37 MB, in some minutes.
     words = 'table = "t", rate_bytes_max = 200_000'
     text = package(database.url, server.create_database("dw").url, words)
     (told,) = of_weight(report_of(inrush, text, PREFLIGHT_FAILED), "stops")
@@ -387,7 +387,7 @@ def test_rows_that_are_removed_early_are_told(start_server: StartServer, inrush:
 def test_a_server_that_removes_rows_at_once_is_refused(
     start_server: StartServer, inrush: Inrush
 ) -> None:
-    """PostgreSQL does not report to sessions that share a snapshot which rows they have missed."""
+    """PostgreSQL does not warn sessions with a shared snapshot about rows removed early."""
     server = start_server(15, dict(servers.FAST) | {"old_snapshot_threshold": "1"})
     database, target = server.create_database("crm"), server.create_database("dw")
     database.execute(FILLED)

@@ -82,13 +82,13 @@ def rows(database: Database) -> list[tuple[object, ...]]:
 def test_a_range_that_has_changed_is_loaded_again_alone(
     source: Database, target: Database, inrush: Inrush
 ) -> None:
-    """A row of the first range changes, and rows are added to the last: the others stay."""
+    """A row of the first range changes, and rows are added to the last; other ranges are kept."""
     inrush.write("copy.toml", package(source, target.url))
     plan = inrush("check", "copy.toml").expect(
         CLEAN, 'cut into 5 ranges of "id"', "counts and hashes"
     )
     assert "needs --again" not in plan.output
-    # All five ranges are staged, and the unit is not finished.
+    # All five ranges are staged, but the unit is not finished.
     killed(inrush, "after_unit_commit:5")
     before = now(target)
     source.execute("UPDATE orders SET v = v + 1 WHERE id = 17")
@@ -110,7 +110,7 @@ def test_a_range_that_has_changed_is_loaded_again_alone(
 def test_rows_of_a_range_that_is_loaded_again_are_rejected_once(
     newest_source: Database, newest_target: Database, inrush: Inrush
 ) -> None:
-    """A range with rejects changes: its old rejects go with its old rows."""
+    """If a range with rejects changes, its old rejects are removed with its old rows."""
     newest_target.execute("CREATE TABLE orders (id bigint, v smallint, pad text)")
     words = 'mode = "append"\nrejects = { rows_max = 1000 }'
     inrush.write("copy.toml", package(newest_source, newest_target.url, flow=words))
@@ -131,7 +131,7 @@ def test_rows_of_a_range_that_is_loaded_again_are_rejected_once(
 def test_a_finished_table_is_loaded_again_as_a_whole(
     newest_source: Database, newest_target: Database, inrush: Inrush
 ) -> None:
-    """Its staging table has its primary key already. Without a change all is kept."""
+    """Its staging table already has its primary key. Without a change everything is kept."""
     inrush.write("copy.toml", package(newest_source, newest_target.url))
     killed(inrush, "before_switch")
     before = now(newest_target)
@@ -148,7 +148,7 @@ def test_a_finished_table_is_loaded_again_as_a_whole(
 def test_a_loaded_table_is_not_loaded_twice(
     newest_source: Database, newest_target: Database, inrush: Inrush
 ) -> None:
-    """The same command compares the ranges that it has loaded, whatever the statistics say."""
+    """The same command compares the loaded ranges, whatever the statistics say."""
     newest_target.execute(TABLE.replace(" PRIMARY KEY", ""))
     inrush.write("copy.toml", package(newest_source, newest_target.url, flow='mode = "append"'))
     inrush("run", "copy.toml").expect(CLEAN)
@@ -161,7 +161,7 @@ def test_a_loaded_table_is_not_loaded_twice(
     newest_source.execute("ANALYZE orders")
     inrush("run", "copy.toml").expect(FAILED, "has other rows now")
     assert rows(newest_target) == expected
-    # Rows that are replaced get new ranges.
+    # When rows are replaced, they get new ranges.
     inrush.write("copy.toml", package(newest_source, newest_target.url, flow='mode = "replace"'))
     inrush("run", "copy.toml").expect(CLEAN, "by the server's statistics")
     assert rows(newest_target) == rows(newest_source)
@@ -184,7 +184,7 @@ def rows_in(folder: Path, url: str) -> list[tuple[object, ...]]:
 def test_files_keep_ranges_too(
     newest_source: Database, inrush: Inrush, url: str, tmp_path: Path
 ) -> None:
-    """Each range is a unit of its own. A staging table of DuckDB loses all units or none."""
+    """Each range is its own unit. From a staging table of DuckDB, all units are removed or none."""
     inrush.write("copy.toml", package(newest_source, url, streams=1))
     # The last range is not loaded yet, so rows may be added to it.
     killed(inrush, "after_unit_commit:4")

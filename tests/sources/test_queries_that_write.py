@@ -1,4 +1,4 @@
-"""Queries that write, by ADBC drivers: each is refused with a sentence, and nothing is changed."""
+"""Queries that write through ADBC drivers are refused with a message, and nothing is changed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ table = "copied"
 
 BY_ADBC = [
     ("SELECT adds() AS id", ["read-only", "changes nothing"]),
-    # A sequence keeps what a transaction that is rolled back has drawn.
+    # The numbers that a rolled-back transaction took from a sequence stay taken.
     ("SELECT nextval('s') AS id", ["read-only", "changes nothing"]),
     ("WITH w AS (DELETE FROM t RETURNING id) SELECT id FROM w", ["data-modifying", "SELECT"]),
     ("DELETE FROM t RETURNING id", ["syntax error", "one SELECT"]),
@@ -50,7 +50,7 @@ BY_ADBC = [
 def test_postgresql_by_adbc(
     database: Database, inrush: Inrush, tmp_path: Path, query: str, parts: list[str], words: str
 ) -> None:
-    """The words of the SQL standard make the transaction one that reads only."""
+    """The statement of the SQL standard makes the transaction read-only."""
     database.execute(WRITES)
     before = database.rows(STATE)
     lake = f'{{ url = "adbc:postgresql", options = {{ uri = "{database.url}" }} }}'
@@ -81,7 +81,7 @@ def test_sqlite(inrush: Inrush, tmp_path: Path, query: str) -> None:
 def test_the_plan_says_where_a_driver_cannot_refuse_it(
     inrush: Inrush, tmp_path: Path, words: str
 ) -> None:
-    """The driver of Flight SQL has neither the option nor, with this server, transactions."""
+    """The driver of Flight SQL has no such option, and this server has no transactions."""
     with FlightSql("SELECT range AS id FROM range(100)", (50,)) as lake:
         url = f'{{ url = "adbc:flightsql", options = {{ uri = "grpc://127.0.0.1:{lake.port}" }} }}'
         inrush.write(

@@ -34,7 +34,7 @@ def flow(table: str, mode: str) -> str:
 
 
 class Copy:
-    """A copy of three tables, of which one is replaced."""
+    """A copy of three tables, one of which is replaced."""
 
     def __init__(self, source: Database, to: str, target: Database, inrush: Inrush) -> None:
         self.source = source
@@ -55,7 +55,7 @@ class Copy:
         )
 
     def sums(self, table: str) -> tuple[Any, ...]:
-        """Return rows, different rows and the sum of a target."""
+        """Return the number of rows, the number of different rows, and the sum of a target."""
         query = f"SELECT count(*), count(DISTINCT id), sum(v) FROM {table}"
         if not self.into_duckdb:
             (found,) = self.target.rows(query)
@@ -69,7 +69,7 @@ class Copy:
 def test_only_the_replaced_table_is_loaded_again(
     database: Database, target: Database, inrush: Inrush, to: str
 ) -> None:
-    """The other tables show the same moment, because their rows have not changed since."""
+    """The other tables show the same moment, because their rows have not changed since then."""
     copy = Copy(database, to, target, inrush)
     inrush("run", "copy.toml").expect(CLEAN)
     database.execute("UPDATE newest SET v = 2 WHERE id <= 100")
@@ -87,7 +87,7 @@ def test_only_the_replaced_table_is_loaded_again(
         (500, 500, 200),
         (500, 500, 0),
     ]
-    # The package of the rejects has the flows of this run alone.
+    # The package of the rejects has only the flows of this run.
     saved = (again.run_folders()[-1] / "package.toml").read_text()
     assert saved.count("[[flow]]") == 1
     assert "newest" in saved
@@ -99,7 +99,7 @@ def test_only_the_replaced_table_is_loaded_again(
         assert copy.sums("newest") == (500, 500, published)
     inrush("run", "copy.toml").expect(CLEAN)
     assert copy.sums("newest") == (500, 500, 300)
-    # The tables cannot show one moment any more, so the user has to decide.
+    # The tables can no longer show one moment, so the user has to decide.
     database.execute("INSERT INTO kept VALUES (501, 7)")
     inrush("run", "copy.toml").expect(FAILED, "kept has other rows now", "--again")
     assert copy.sums("kept") == copy.sums("added") == (500, 500, 0)

@@ -1,4 +1,4 @@
-"""A source whose server ends while it is read: the same command ends right after its restart."""
+"""A source's server ends while it is read; after its restart the same command succeeds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.servers import Database, Server
 _numbers = itertools.count(1)
 
 ROWS = 30_000
-# Its rows wait inside the server while the gate is closed.
+# The rows of the view wait inside the server while the gate is closed.
 VIEW = (
     "CREATE VIEW held_rows AS SELECT n, pass_gate(-n) AS passed FROM generate_series(1, 100) AS n"
 )
@@ -32,7 +32,7 @@ def restart(server: Server) -> None:
 
 
 def crash(server: Server) -> None:
-    """Kill its first process, and start it."""
+    """Kill the server's first process, and start the server."""
     server.crash()
 
 

@@ -1,4 +1,4 @@
-"""Rows that pass from PostgreSQL to PostgreSQL in binary form: in which flows, and their values."""
+"""Rows that pass from PostgreSQL to PostgreSQL in binary form: the flows, and the values."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sources.test_postgres_tables import TYPES, package, read
 
 PASSES = "rows are sent on in the source's binary form, without decoding"
 
-# Types that a user has made have other OIDs in the target, so their rows are converted. A new
-# target has text in the place of two others.
+# User-defined types have other OIDs in the target, so their rows are converted. For two other types
+# a new target has text.
 KINDS = [
     kind
     for kind in TYPES
@@ -36,7 +36,7 @@ def target(server: Server) -> Iterator[Database]:
 
 
 def fill(database: Database) -> None:
-    """Make a table of all types, with values of their ends, and NULLs."""
+    """Make a table of all types, with their smallest and largest values, and NULLs."""
     has_xml = database.value("SELECT bool_or(setting LIKE '%with-libxml%') FROM pg_config")
     kinds = [kind for kind in KINDS if has_xml or kind[1] != "xml"]
     columns = ", ".join(f"{name} {kind}" for name, kind, _ in kinds)
@@ -79,7 +79,7 @@ CONVERTED = {
 
 
 def test_where_they_are_converted(database: Database, target: Database, inrush: Inrush) -> None:
-    """Values that would change, or that the load has to look at, are converted."""
+    """Values that would change, or that the load has to check, are converted."""
     database.execute(
         "CREATE TABLE t (id int, v varchar(9), n numeric(8,2));"
         "INSERT INTO t SELECT n, 'v' || n, n / 7.0 FROM generate_series(1, 1000) AS n"
@@ -93,7 +93,7 @@ def test_where_they_are_converted(database: Database, target: Database, inrush: 
         assert PASSES not in inrush("check", "copy.toml").expect(CLEAN).said, said
         inrush("run", "copy.toml").expect(CLEAN)
         assert target.rows(shown) == database.rows(shown), said
-    # Without a limit, and in another order.
+    # The columns have no limit, and another order.
     target.execute("DROP TABLE t; CREATE TABLE t (n numeric, id int, v varchar)")
     inrush.write("copy.toml", package(database, target, "t", 'table = "t"'))
     assert PASSES in inrush("check", "copy.toml").expect(CLEAN).said
@@ -101,7 +101,7 @@ def test_where_they_are_converted(database: Database, target: Database, inrush: 
     assert target.rows(shown) == database.rows(shown)
 
 
-# A step, and the rows that it keeps. The step changes no column.
+# A step, and the rows that it keeps. The steps change no column.
 STEPS = {
     "a condition": (step(where_="id % 2 = 0"), "id % 2 = 0"),
     "a check": (step(check="id > 0", else_="warn"), "true"),

@@ -1,4 +1,4 @@
-"""A source that does not answer: the command notices it, or stops as soon as it is asked to."""
+"""If a source does not answer, the command notices it, or stops as soon as it is asked to."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ table = "copied"
 def test_a_backend_that_ended_without_a_word(
     source: Database, newest_database: Database, proxy: Proxy, inrush: Inrush
 ) -> None:
-    """A proxy keeps the connection open and answers for it after the server's is gone."""
+    """A proxy keeps the connection alive after the connection to the server is gone."""
     with pauses.closed_gate(source), inrush.start("run", "copy.toml") as running:
         pauses.wait_until_held(source)
         proxy.strike(Trouble("client_gone"))
@@ -76,14 +76,15 @@ def test_a_backend_that_is_at_work_is_waited_for(source: Database, inrush: Inrus
         with inrush.start("run", "copy.toml") as running:
             pauses.wait_until_held(source)
             before = source.value(sessions)
-            # Nobody else connects.
+            # No other process connects to the server, so the count changes only by the command's
+            # checks.
             pauses.wait_until(source, f"SELECT ({sessions}) > {before + 2}")
             gate.close()
             running.wait().expect(CLEAN)
 
 
 def test_a_stop_is_obeyed_while_the_source_is_silent(source: Database, inrush: Inrush) -> None:
-    """The command does not wait for the row that is held."""
+    """The command does not wait for the row that the gate holds."""
     with pauses.closed_gate(source), inrush.start("run", "copy.toml") as running:
         pauses.wait_until_held(source)
         running.send(signal.SIGINT)

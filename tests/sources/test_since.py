@@ -1,4 +1,4 @@
-"""Incremental loads: each row once, however late its transaction commits and whatever is killed."""
+"""Incremental loads: each row once, however late it is committed and whatever is killed."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def old(minutes: int) -> str:
 
 
 def ids(database: Database) -> list[int]:
-    """Return the ids of all rows, twice if a row is there twice."""
+    """Return the ids of all rows, with duplicates."""
     return [row[0] for row in database.rows("SELECT id FROM orders ORDER BY id")]
 
 
@@ -90,7 +90,7 @@ def feed(database: Database, target: Database, inrush: Inrush) -> Path:
 def test_each_run_loads_what_is_new(
     database: Database, target: Database, inrush: Inrush, feed: Path
 ) -> None:
-    """A second run finds nothing, a third the new rows; `status` says where the next begins."""
+    """A second run finds nothing, a third the new rows; `status` says where the next run begins."""
     inrush("run", feed).expect(CLEAN, "the next run begins there")
     assert ids(target) == [1, 2, 3]
     inrush("status", feed).expect(CLEAN, "no stopped runs", "`updated_at` is before 20")
@@ -112,7 +112,7 @@ def test_each_run_loads_what_is_new(
 
 
 def killed(inrush: Inrush, *words: str | Path) -> None:
-    """Run a package until it kills itself at a step, which follows the package."""
+    """Run a package until the command kills itself at this step."""
     feed, step, *more = words
     outcome = inrush("run", feed, *more, environment={"INRUSH_FAULT": str(step)})
     assert outcome.status == -signal.SIGKILL, outcome.said
@@ -168,7 +168,7 @@ def test_a_session_that_hides_its_transaction_is_not_overlooked(
 def test_a_killed_run_skips_and_doubles_nothing(
     database: Database, target: Database, inrush: Inrush, feed: Path, fault: str, is_switched: bool
 ) -> None:
-    """The mark commits with the rows, so the same command loads the rest, or the next rows."""
+    """The mark is committed with the rows, so the same command loads the rest or the next rows."""
     killed(inrush, feed, fault)
     assert ids(target) == ([1, 2, 3] if is_switched else [])
     database.execute(f"INSERT INTO orders VALUES (4, 4, {old(50)})" if not is_switched else "")
@@ -182,8 +182,8 @@ def test_a_killed_run_skips_and_doubles_nothing(
 def test_a_stopped_run_keeps_its_rows_if_nothing_was_written(
     shared_server: SharedServer, inrush: Inrush, tmp_path: Path, is_written: bool, kind: str
 ) -> None:
-    """The bound stays with the rows; after any write there is a new bound, and all is loaded."""
-    # The ledger is on another server, since it would be a write to this one.
+    """The rows keep their bound; after any write there is a new bound, and all are loaded again."""
+    # The ledger is on another server, because writing it would be a write to this server.
     here, there = shared_server(18), shared_server(15)
     number = next(_numbers)
     database = here.create_database(f"stopped_{number}")
@@ -249,7 +249,7 @@ def test_a_program_says_where_a_run_begins(
 def test_a_value_that_is_given_is_the_mark(
     database: Database, target: Database, inrush: Inrush, feed: Path
 ) -> None:
-    """`--from` loads from this value on; if the switch was done, the same command loads nothing."""
+    """`--from` loads from this value on; after the switch, the same command loads nothing."""
     inrush("run", feed).expect(CLEAN)
     moment = database.value(f"SELECT {old(90)}").isoformat()
     killed(inrush, feed, "after_switch_commit", "--from", moment)
@@ -267,7 +267,7 @@ def test_a_value_that_is_given_is_the_mark(
 def test_another_table_is_not_taken_for_the_target(
     database: Database, target: Database, inrush: Inrush, feed: Path
 ) -> None:
-    """If the target was made anew, or the flow reads something else, it is refused with the fix."""
+    """A target that was created again, or a flow with another source, is refused with the fix."""
     inrush("run", feed).expect(CLEAN)
     target.execute(f"DROP TABLE orders; {TABLE}")
     inrush("run", feed).expect(USAGE, "is not the table that run", "--from")
@@ -305,7 +305,7 @@ def test_an_index_is_used(newest_database: Database, inrush: Inrush) -> None:
 
 
 def test_an_empty_table_has_a_mark(newest_database: Database, inrush: Inrush) -> None:
-    """A first run without rows is a run, and its mark is that of the next."""
+    """A first run without rows counts, and the next run begins at its mark."""
     newest_database.execute(f"{TABLE}; CREATE SCHEMA dw; CREATE TABLE dw.orders (LIKE orders)")
     words = flow("orders", APPEND).replace('table = "orders"', 'table = "dw.orders"', 1)
     feed = inrush.write("feed.toml", package(newest_database, newest_database.url, words))
@@ -357,7 +357,7 @@ def test_what_may_lose_rows_is_refused(
     status: int,
     part: str,
 ) -> None:
-    """A column whose values do not say when rows are committed is refused with a sentence."""
+    """A column whose values do not say when rows were committed is refused with a message."""
     database.execute(
         "ALTER TABLE orders ADD plain timestamp, ADD nullable timestamptz, ADD endless timestamptz;"
         "UPDATE orders SET nullable = now() WHERE id > 1; UPDATE orders SET endless = 'infinity'"
@@ -383,7 +383,7 @@ def test_what_may_lose_rows_is_refused(
 def test_a_bound_that_nobody_knows_is_refused(
     database: Database, target: Database, inrush: Inrush, feed: Path
 ) -> None:
-    """A user who does not see transactions, and a view of old rows, need `lag` or are refused."""
+    """A user who cannot see transactions, or a view of old rows, is refused without `lag`."""
     database.execute(
         "DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN; GRANT SELECT ON orders TO reader;"
         "CREATE MATERIALIZED VIEW kept AS SELECT * FROM orders"
@@ -408,7 +408,7 @@ def test_a_bound_that_nobody_knows_is_refused(
 def test_a_time_that_is_rounded_down_is_not_lost(
     database: Database, target: Database, inrush: Inrush, feed: Path, kind: str
 ) -> None:
-    """A column may round now() to a time before the transaction began; it is committed late."""
+    """A column may round now() to a time before the transaction began, whose commit is late."""
     if kind == "column":
         database.execute("ALTER TABLE orders ALTER updated_at TYPE timestamptz(0)")
         written = "orders"
@@ -493,7 +493,8 @@ def test_words_that_contradict_are_refused(database: Database, inrush: Inrush) -
     inrush("run", path, "--from", "2026-01-01").expect(USAGE, "no flow of the package has it")
 
 
-# Rounds of the test below: each is a run beside the writers, a third of them killed at a step.
+# The number of rounds of the test below. Each is a run beside the writers, and a third of the runs
+# are killed.
 ROUNDS = int(os.environ.get("INRUSH_SINCE_ROUNDS", "12"))
 SEED = int(os.environ.get("INRUSH_SINCE_SEED", "20261126"))
 STEPS = [
@@ -518,7 +519,7 @@ def write(database: Database, random_: random.Random, first: int, ended: threadi
             number = next(new)
             writer.execute("INSERT INTO log (id, v) VALUES (%s, 0)", [number])
             writer.execute("INSERT INTO orders (id, v) VALUES (%s, 0)", [number])
-            # Rows of this thread alone: no two transactions wait for each other.
+            # Each thread writes only its own rows, so no two transactions wait for each other.
             writer.execute(
                 "UPDATE orders SET v = v + 1, updated_at = clock_timestamp() WHERE id = "
                 "(SELECT id FROM orders WHERE id = %s FOR UPDATE SKIP LOCKED)",
@@ -535,10 +536,9 @@ def write(database: Database, random_: random.Random, first: int, ended: threadi
 def test_rows_of_late_writers_are_neither_lost_nor_doubled(
     database: Database, target: Database, inrush: Inrush
 ) -> None:
-    """Runs go on beside writers, and are killed; in the end the target has each row once.
+    """Runs are killed beside writers; in the end the target has each row once.
 
-    `INRUSH_SINCE_ROUNDS` and `INRUSH_SINCE_SEED` choose another number of rounds and another seed.
-    """
+    `INRUSH_SINCE_ROUNDS` and `INRUSH_SINCE_SEED` set the number of rounds and the seed. """
     tables = f"{TABLE}; {TABLE.replace('orders', 'log')}"
     database.execute(tables)
     # The target has no key, so a row that is loaded twice is found.

@@ -1,4 +1,4 @@
-"""Incremental loads from databases that Inrush knows only by their ADBC driver: clock and `lag`.
+"""Incremental loads by clock and `lag`, from databases that Inrush reads only by an ADBC driver.
 
 PostgreSQL by ADBC is such a database, and so is DuckDB behind a server of Arrow Flight SQL.
 """
@@ -51,7 +51,7 @@ mode = "append"
 
 
 def by_adbc(source: Database) -> str:
-    """Return the connection to a server by the driver of ADBC."""
+    """Return the connection to a server through the ADBC driver."""
     return f'{{ url = "adbc:postgresql", options = {{ uri = "{source.url}" }} }}'
 
 
@@ -94,7 +94,7 @@ def test_each_run_loads_what_is_older_than_the_lag(
 def test_a_killed_run_loads_each_row_once(
     source: Database, target: Database, inrush: Inrush
 ) -> None:
-    """Before the switch the mark does not move; after it nothing is loaded again."""
+    """Before the switch the mark does not move; after the switch nothing is loaded again."""
     for number in range(1, 9):
         add(source, number, f"{number} hours")
     inrush.write("feed.toml", package(by_adbc(source), target, ', lag = "5 minutes"'))
@@ -109,7 +109,7 @@ def test_a_killed_run_loads_each_row_once(
 
 
 def test_a_start_and_a_condition(source: Database, target: Database, inrush: Inrush) -> None:
-    """`from` and `--from` are times of UTC; `where` stays a condition of its own."""
+    """`from` and `--from` are times in UTC; `where` stays a separate condition."""
     days = ["2025-12-31 23:59:59.999999+00", "2026-01-01 00:00+00", "2026-02-01 00:00+00"]
     for number, day in enumerate(days, start=1):
         source.execute(f"INSERT INTO orders VALUES ({number}, {number}, '{day}')")
@@ -128,7 +128,7 @@ def test_a_start_and_a_condition(source: Database, target: Database, inrush: Inr
 
 
 def test_a_server_of_flight_sql(target: Database, inrush: Inrush) -> None:
-    """DuckDB behind the server writes times in another way; partitions are read as always."""
+    """DuckDB behind the server writes times in another way; partitions are read as usual."""
     now = datetime.datetime.now(datetime.timezone.utc)
     rows = (
         f"SELECT n::int AS id, n::int AS v, '{now}'::timestamptz - n * INTERVAL 1 minute AS at "
@@ -142,7 +142,7 @@ def test_a_server_of_flight_sql(target: Database, inrush: Inrush) -> None:
         inrush.write("feed.toml", package(lake, target, ', lag = "50 minutes"'))
         inrush("run", "feed.toml").expect(CLEAN)
         loaded = ids(target)
-        # The clock goes on while the test runs.
+        # The clock advances while the test runs.
         assert loaded == list(range(loaded[0], 100))
         assert loaded[0] in range(40, 51)
         inrush("status", "feed.toml").expect(CLEAN, "`at` is before 20")
@@ -169,7 +169,7 @@ def test_what_may_lose_rows_is_refused(
     status: int,
     parts: list[str],
 ) -> None:
-    """The message names what is wrong and the fix, and nothing is loaded."""
+    """The message names the problem and the fix, and nothing is loaded."""
     database.execute(TABLE.format(kind))
     inrush.write("feed.toml", package(by_adbc(database), target, since))
     inrush("check", "feed.toml").expect(status, *parts)
@@ -180,7 +180,7 @@ def test_what_may_lose_rows_is_refused(
 def test_rows_that_are_never_below_a_bound(
     source: Database, target: Database, inrush: Inrush
 ) -> None:
-    """Rows without a time, and with infinity, are refused before anything is loaded."""
+    """Rows without a time, or with an infinite one, are refused before anything is loaded."""
     add(source, 1, "1 hour")
     source.execute("INSERT INTO orders VALUES (2, 2, NULL), (3, 3, NULL)")
     inrush.write("feed.toml", package(by_adbc(source), target, ', lag = "0"'))

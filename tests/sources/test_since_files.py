@@ -1,4 +1,4 @@
-"""Incremental loads from files of DuckDB and SQLite: each row once, whatever is open or killed."""
+"""Incremental loads from DuckDB and SQLite files: each row once, whatever is open or killed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Lake:
     path: Path
 
     def execute(self, *statements: str) -> None:
-        """Run statements in one transaction of their own."""
+        """Run statements in one transaction."""
         if self.kind == "duckdb":
             with duckdb.connect(str(self.path)) as file:
                 for statement in ("BEGIN", *statements, "COMMIT"):
@@ -44,7 +44,7 @@ class Lake:
         opened.close()
 
     def connect(self) -> sqlite3.Connection:
-        """Open the file of SQLite, without transactions that its module begins."""
+        """Open the SQLite file, without implicit transactions of Python's module."""
         return sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=60)
 
     def rows(self, query: str) -> list[tuple[object, ...]]:
@@ -99,7 +99,7 @@ source = {{ connection = "lake", {read}, since = {{ column = "updated_at"{since}
 
 @pytest.fixture(params=KINDS)
 def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
-    """Return a file with rows 1 to 3: the last one an hour old, the others older."""
+    """Return a file with rows 1 to 3; the last row is an hour old, and the others are older."""
     made = Lake(request.param, tmp_path / f"lake.{request.param}")
     rows = [made.insert(number, 63 - number) for number in (1, 2, 3)]
     made.execute(TABLE.format(made.time_type), *rows)
@@ -108,7 +108,7 @@ def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
 
 @pytest.fixture
 def target(newest_database: Database, lake: Lake) -> Database:
-    """Return a database with the table and without a key: a row that is there twice is seen."""
+    """Return a database with the table, without a key: a row that is loaded twice is found."""
     kind = "timestamptz" if lake.kind == "duckdb" else "timestamp"
     newest_database.execute(f"CREATE TABLE orders (id bigint, v int, updated_at {kind})")
     return newest_database
@@ -121,7 +121,7 @@ def feed(lake: Lake, target: Database, inrush: Inrush) -> Path:
 
 
 def loaded(lake: Lake, *numbers: int) -> list[int]:
-    """Return the rows that a run has loaded: of SQLite without those of the greatest time."""
+    """Return the rows that a run has loaded; for SQLite, without those with the greatest time."""
     return list(numbers if lake.kind == "duckdb" else numbers[:-1])
 
 
@@ -160,7 +160,7 @@ def test_each_run_loads_what_is_new(
 def test_a_killed_run_skips_and_doubles_nothing(
     lake: Lake, target: Database, inrush: Inrush, feed: Path, fault: str, is_switched: bool
 ) -> None:
-    """The mark moves with the rows: the same command loads the rest, or the next rows."""
+    """The mark moves with the rows, so the same command loads the rest or the next rows."""
     killed(inrush, feed, fault)
     assert ids(target) == (loaded(lake, 1, 2, 3) if is_switched else [])
     lake.execute(lake.insert(4, 50))
@@ -172,7 +172,7 @@ def test_a_killed_run_skips_and_doubles_nothing(
 def test_a_stopped_run_keeps_its_rows_if_nothing_was_written(
     lake: Lake, target: Database, inrush: Inrush, is_written: bool
 ) -> None:
-    """The bound stays with the rows, also with `lag`; after any write there is a new bound."""
+    """The rows keep their bound, also with `lag`; after any write there is a new bound."""
     feed = inrush.write("feed.toml", lake.package(target.url, APPEND, since=', lag = "1 second"'))
     killed(inrush, feed, "before_switch")
     if is_written:
@@ -189,7 +189,7 @@ def test_a_stopped_run_keeps_its_rows_if_nothing_was_written(
 def test_a_stopped_run_is_not_resumed_with_other_rows_of_its_range(
     lake: Lake, target: Database, inrush: Inrush, feed: Path
 ) -> None:
-    """A write that leaves the greatest time as it was: the same range has other rows."""
+    """A write leaves the greatest time unchanged, but the same range has other rows."""
     killed(inrush, feed, "before_switch")
     lake.execute("UPDATE orders SET v = 10 WHERE id = 1")
     inrush("run", feed).expect(CLEAN)
@@ -212,14 +212,14 @@ def test_changed_rows_are_merged(lake: Lake, target: Database, inrush: Inrush) -
 def test_a_value_that_is_given_is_the_mark(
     lake: Lake, target: Database, inrush: Inrush, feed: Path
 ) -> None:
-    """`--from` loads from there on; killed after the switch, the same command loads nothing."""
+    """`--from` loads from this value on; killed after the switch, it loads nothing more."""
     inrush("run", feed).expect(CLEAN)
     first = ids(target)
     killed(inrush, feed, "after_switch_commit", "--from", "2020-01-01")
     assert ids(target) == sorted(first * 2)
     inrush("run", feed, "--from", "2020-01-01").expect(CLEAN, "killed before it wrote its report")
     assert ids(target) == sorted(first * 2)
-    # A time of UTC without a zone, and the same with one.
+    # A time in UTC without a zone, and the same time with one.
     second = lake.rows("SELECT CAST(updated_at AS VARCHAR) FROM orders WHERE id = 2")[0][0]
     inrush("run", feed, "--from", str(second)).expect(CLEAN)
     assert ids(target) == sorted(first * 2 + first[1:])
@@ -232,7 +232,7 @@ def test_a_value_that_is_given_is_the_mark(
 def test_a_time_to_come_does_not_move_the_mark(
     lake: Lake, target: Database, inrush: Inrush, feed: Path
 ) -> None:
-    """A row of a wrong year waits, is named, and the rows before it are still loaded."""
+    """A row with a wrong year waits and is reported, and the rows before it are still loaded."""
     lake.execute(f"INSERT INTO orders VALUES (9, 9, {literal('2999-01-01 00:00:00')})")
     inrush("check", feed).expect(CLEAN, "after the present", "in 1 row")
     inrush("run", feed).expect(CLEAN)
@@ -249,7 +249,7 @@ def literal(text: str) -> str:
 def test_an_empty_table_has_a_mark(
     lake: Lake, target: Database, inrush: Inrush, feed: Path
 ) -> None:
-    """A first run without rows is a run, and the next one loads from the first row."""
+    """A first run without rows counts, and the next run loads from the first row."""
     lake.execute("DELETE FROM orders")
     inrush("run", feed).expect(CLEAN)
     inrush("run", feed).expect(CLEAN, "nothing new since")
@@ -263,7 +263,7 @@ def test_an_empty_table_has_a_mark(
 def test_a_writer_of_the_greatest_time_is_not_lost(
     lake: Lake, target: Database, inrush: Inrush, feed: Path, journal: str
 ) -> None:
-    """A transaction is open that has written a row of the greatest time that others see."""
+    """An open transaction has written a row with the greatest time that others see."""
     lake.execute("DELETE FROM orders")
     now = "datetime('now', '-9 minutes', 'start of day')"
     writer = lake.connect()
@@ -314,7 +314,7 @@ BAD = [
 def test_what_may_lose_rows_is_refused(
     lake: Lake, target: Database, inrush: Inrush, column: str, words: str, status: int, part: str
 ) -> None:
-    """A column whose values do not say when rows are committed is refused with a sentence."""
+    """A column whose values do not say when rows were committed is refused with a message."""
     statements = [
         f"ALTER TABLE orders ADD COLUMN nullable {lake.time_type}",
         "ALTER TABLE orders ADD COLUMN plain TIMESTAMP",
@@ -336,7 +336,7 @@ def test_what_may_lose_rows_is_refused(
 def test_a_query_that_leaves_rows_out_is_refused(
     lake: Lake, target: Database, inrush: Inrush, tmp_path: Path
 ) -> None:
-    """A LIMIT, and rows that come from another file."""
+    """Queries with a LIMIT, or with rows from another file, are refused."""
     queries = [(FAILED, "SELECT * FROM orders LIMIT 2", "LIMIT", "leave `since` out")]
     if lake.kind == "duckdb":
         (tmp_path / "more.csv").write_text("id,v,updated_at\n")
@@ -354,7 +354,7 @@ def test_a_query_that_leaves_rows_out_is_refused(
 
 
 def test_rows_below_the_mark_are_compared(lake: Lake, inrush: Inrush, feed: Path) -> None:
-    """Of SQLite the row with the greatest value waits; without `since` all rows are compared."""
+    """SQLite's row with the greatest value waits; without `since` all rows are compared."""
     inrush("run", feed).expect(CLEAN)
     count = 3 if lake.kind == "duckdb" else 2
     inrush("verify", "--compare", feed).expect(CLEAN, f"{count} rows", "the mark) are equal")
@@ -366,14 +366,15 @@ def test_rows_below_the_mark_are_compared(lake: Lake, inrush: Inrush, feed: Path
         shown.expect(VERIFICATION, "1 only in the source")
 
 
-# Rounds of the test below: each is a run beside the writer, a third of them killed at a step.
+# The number of rounds of the test below. Each is a run beside the writer, and a third of the runs
+# are killed.
 ROUNDS = int(os.environ.get("INRUSH_SINCE_ROUNDS", "8"))
 SEED = int(os.environ.get("INRUSH_SINCE_SEED", "20261127"))
 STEPS = ["after_unit_commit", "in_switch", "after_switch_commit"]
 
 
 def write(lake: Lake, random_: random.Random, ended: threading.Event) -> None:
-    """Write in transactions that stay open beside runs, and are rolled back at times."""
+    """Write in transactions that stay open during runs, and some of which are rolled back."""
     file = lake.connect()
     new = itertools.count(1_000)
     pause = threading.Event()
@@ -397,7 +398,7 @@ def write(lake: Lake, random_: random.Random, ended: threading.Event) -> None:
 def test_rows_of_a_writer_of_sqlite_are_neither_lost_nor_doubled(
     lake: Lake, target: Database, inrush: Inrush
 ) -> None:
-    """Runs go on beside a writer, and are killed; in the end the target has each row once."""
+    """Runs are killed beside a writer; in the end the target has each row once."""
     setting = lake.connect()
     setting.execute("PRAGMA journal_mode = wal")
     target.execute("ALTER TABLE orders ADD PRIMARY KEY (id)")

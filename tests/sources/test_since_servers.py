@@ -42,7 +42,7 @@ def crm(primary: Server) -> Iterator[Database]:
 
 @pytest.fixture
 def target(newest_database: Database) -> Database:
-    """Return a database with the table, without a key: so a row that is loaded twice is found."""
+    """Return a database with the table, without a key: a row that is loaded twice is found."""
     newest_database.execute(TABLE.replace(" PRIMARY KEY", ""))
     return newest_database
 
@@ -82,7 +82,7 @@ def test_a_prepared_transaction_may_have_written_rows(
 def test_a_prepared_transaction_does_not_hold_back_a_lag(
     crm: Database, target: Database, inrush: Inrush
 ) -> None:
-    """Rows that are old enough are loaded, and the row within the lag by a later run."""
+    """Rows that are old enough are loaded; a later run loads the row within the lag."""
     prepare(crm, "INSERT INTO orders (id, v) VALUES (4, 4)", "late")
     with_lag = feed(inrush, crm, target, LAG)
     inrush("run", with_lag).expect(CLEAN)
@@ -98,12 +98,12 @@ def test_a_prepared_transaction_does_not_hold_back_a_lag(
 def test_a_subscription_brings_rows_late(
     primary: Server, crm: Database, target: Database, inrush: Inrush
 ) -> None:
-    """A table that is subscribed needs `lag`; another table of the same database does not."""
+    """A subscribed table needs `lag`; another table of the same database does not."""
     copy = primary.create_database(f"{crm.name}_copy")
     copy.execute(f"{TABLE}; CREATE TABLE own (LIKE orders)")
     copy.execute(f"INSERT INTO own VALUES (9, 9, {old(60)})")
     crm.execute("CREATE PUBLICATION feed FOR TABLE orders")
-    # Within one server the slot has to be made first.
+    # Within one server the slot must be created first.
     crm.execute("SELECT pg_create_logical_replication_slot('feed', 'pgoutput')")
     url = f"host={primary.folder} port={primary.port} user={primary.user} dbname={crm.name}"
     copy.execute(
@@ -118,7 +118,7 @@ def test_a_subscription_brings_rows_late(
         assert ids(target) == []
         inrush("run", feed(inrush, copy, target, LAG)).expect(CLEAN, "more than 5 minutes after")
         assert ids(target) == [1, 2, 3]
-        # A row whose value is above the mark comes by the subscription, and is loaded once.
+        # A row with a value above the mark arrives by the subscription, and is loaded once.
         crm.execute(f"INSERT INTO orders VALUES (4, 4, {old(4)})")
         wait_for(copy, "SELECT count(*) = 4 FROM orders")
         inrush("run", feed(inrush, copy, target, ', lag = "1 minute"')).expect(CLEAN)
@@ -127,7 +127,7 @@ def test_a_subscription_brings_rows_late(
         text = package(copy, target.url, words).replace('"feed"', '"own"')
         inrush("run", inrush.write("own.toml", text)).expect(CLEAN)
         assert ids(target) == [1, 2, 3, 4, 9]
-        # A view over the table that is subscribed is treated like that table.
+        # A view over the subscribed table is treated like the table.
         copy.execute("CREATE VIEW behind AS SELECT * FROM orders")
         text = text.replace('table = "own", since', 'table = "behind", since')
         behind = inrush.write("behind.toml", text.replace('"own"', '"behind"'))
@@ -145,7 +145,7 @@ def test_a_subscription_brings_rows_late(
 def test_a_standby_counts_back_from_what_it_has_replayed(
     primary: Server, crm: Database, target: Database, inrush: Inrush, servers_folder: Path
 ) -> None:
-    """Without `lag` it is refused; while it replays nothing, the bound stays where it is."""
+    """Without `lag` a standby is refused; while it replays nothing, the bound does not move."""
     with follow(primary, servers_folder / f"since-{primary.version}") as standby:
         there = Database(standby, crm.name)
         follows(crm, there)
@@ -170,7 +170,7 @@ def test_a_standby_counts_back_from_what_it_has_replayed(
 
 
 def follows(primary: Database, standby: Database) -> None:
-    """Wait until a standby has replayed all that its primary has done."""
+    """Wait until a standby has replayed all changes of its primary."""
     # After a commit that waits for the disk, all earlier changes are written and can be replayed.
     flushed = "SET synchronous_commit = on; SELECT pg_logical_emit_message(true, '', '')"
     primary.execute(flushed)

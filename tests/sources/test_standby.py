@@ -1,4 +1,4 @@
-"""Tables of a standby, whose server ends transactions that keep rows which it has to remove."""
+"""Tables of a standby, which ends transactions that need rows that it has to remove."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harness.servers import Database, Server
 from harness.standby import follow
 from sources.test_postgres_tables import package
 
-# A standby that waits for no snapshot: it removes what the primary has removed.
+# A standby that waits for no snapshot: it removes the rows that the primary has removed.
 IMPATIENT = servers.REPLICATING | {
     "max_standby_streaming_delay": "0",
     "hot_standby_feedback": "off",
@@ -56,7 +56,7 @@ def tables(primary: Server, standby: Server) -> Iterator[Database]:
 
 
 def replayed(primary: Server, standby: Server) -> None:
-    """Wait until the standby has done what the primary has done."""
+    """Wait until the standby has replayed all changes of the primary."""
     with primary.connect() as writer, standby.connect() as reader:
         # After a commit that waits for the disk, all earlier changes are written and can be
         # replayed.
@@ -70,7 +70,7 @@ def replayed(primary: Server, standby: Server) -> None:
 
 
 def remove_rows(primary: Server, tables: Database) -> None:
-    """Remove rows of another table, which each older snapshot of the standby still needs."""
+    """Remove rows of another table that older snapshots of the standby still need."""
     database = Database(primary, tables.name)
     database.execute("DELETE FROM other WHERE id % 2 = 0")
     database.execute("VACUUM other")
@@ -139,7 +139,7 @@ def test_a_standby_with_feedback_ends_nothing(
 def test_a_commit_that_the_snapshot_of_a_standby_does_not_tell(
     primary: Server, tables: Database, newest_database: Database, inrush: Inrush
 ) -> None:
-    """The snapshot's text stays the same after a commit, and yet the new rows are loaded."""
+    """The snapshot's text stays the same after a commit, but the new rows are loaded."""
     on_primary = Database(primary, tables.name)
     text = "SELECT pg_current_snapshot()::text"
     words = package(tables, newest_database, "a", 'table = "a"', mode='"replace"')

@@ -1,4 +1,4 @@
-"""Rows that change without a write of their server: no state proves that they are loaded."""
+"""Rows can change without a write of their server, so no recorded state proves them loaded."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_foreign_table_is_always_read_again(
 def test_ranges_of_a_foreign_table_are_refused(
     far: Database, target: Database, inrush: Inrush
 ) -> None:
-    """Each session sees the foreign server at another moment, unless `stable` is declared."""
+    """Each session would see the foreign server at another moment, so `stable` must be declared."""
     rows_of(far).write_text("1,a\n2,b\n")
     words = 'table = "behind", split_by = "id"'
     inrush.write("copy.toml", package(far, target, "t", words))
@@ -109,7 +109,7 @@ CONDITIONS = {
 def test_a_condition_of_the_time_is_always_asked_again(
     source: Database, target: Database, inrush: Inrush, words: str
 ) -> None:
-    """A row may stop meeting the condition without a write, so the rows are loaded again."""
+    """A row may cease to meet the condition without a write, so the rows are loaded again."""
     source.execute(
         "CREATE TABLE events (id int, expires timestamptz);"
         "CREATE VIEW alive AS SELECT * FROM events WHERE expires > now();"
@@ -127,7 +127,7 @@ def test_a_condition_of_the_time_is_always_asked_again(
 def test_other_conditions_prove_that_nothing_changed(
     source: Database, target: Database, inrush: Inrush
 ) -> None:
-    """Functions that depend on the settings of a session alone do not load the rows again."""
+    """Rows are not loaded again because of functions that depend only on a session's settings."""
     source.execute("CREATE TABLE t AS SELECT 7 AS id, now() AS at")
     words = """query = "SELECT id, to_char(at, 'YYYY') AS y, format('%s', id) AS f FROM t" """
     inrush.write("copy.toml", package(source, target, "t", words, mode='"replace"'))
@@ -138,7 +138,7 @@ def test_other_conditions_prove_that_nothing_changed(
 def test_a_materialized_view_is_not_refreshed_while_it_is_read(
     database: Database, target: Database, inrush: Inrush
 ) -> None:
-    """REFRESH waits for the copy, so a view and its table are of one moment."""
+    """REFRESH waits for the copy, so a view and its table show the same moment."""
     database.execute(
         "CREATE TABLE base AS SELECT n AS id, 1 AS v FROM generate_series(1, 1000) AS n;"
         "CREATE MATERIALIZED VIEW kept AS SELECT * FROM base;"

@@ -1,4 +1,4 @@
-"""Unusual tables of a source: their names, columns, sizes and rows are equal at the other end."""
+"""Unusual tables of a source have the same names, columns, sizes and rows in the target."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def copy(source: Database, to: str, *more: str) -> list[str]:
 def test_generated_and_dropped_columns(
     database: Database, target: Database, inrush: Inrush
 ) -> None:
-    """A new table has the values of generated columns, and none of a dropped column."""
+    """A new table has the values of generated columns, but no dropped column."""
     database.execute(
         "CREATE TABLE t (gone int, id int NOT NULL,"
         "  tripled int GENERATED ALWAYS AS (id * 3) STORED,"
@@ -54,13 +54,13 @@ def test_generated_and_dropped_columns(
     inrush(*copy(database, target.url, "--table", "t")).expect(CLEAN)
     everything = "SELECT * FROM t ORDER BY id"
     assert target.rows(everything) == database.rows(everything)
-    # No column of the new table makes its own values.
+    # No column of the new table generates its values.
     makes = (
         "SELECT count(*) FROM pg_attribute WHERE attrelid = 't'::regclass "
         "AND (attidentity <> '' OR attgenerated <> '' OR atthasdef)"
     )
     assert target.value(makes) == 0
-    # A table that exists makes them, so they are not copied there.
+    # A table that exists generates these values, so they are not copied into it.
     target.execute(
         "CREATE TABLE u (id int, tripled int GENERATED ALWAYS AS (id * 3) STORED, dropped int);"
         "ALTER TABLE u DROP COLUMN dropped"
@@ -176,7 +176,7 @@ EMPTY = {
 
 @pytest.mark.parametrize("made", EMPTY.values(), ids=EMPTY)
 def test_zero_rows(database: Database, target: Database, inrush: Inrush, made: str) -> None:
-    """The target is made, and is empty; the same command finds it loaded."""
+    """The target is created empty; the same command finds it loaded."""
     database.execute(made)
     words = copy(database, target.url, "--table", "t")
     inrush(*words).expect(CLEAN, "0 rows")
@@ -215,7 +215,7 @@ def test_values_of_100_megabytes(
 def test_a_row_past_the_limit_is_told(
     newest_database: Database, newest_target: Database, inrush: Inrush
 ) -> None:
-    """Six values of 100 MB are one row of 600 MB; PostgreSQL itself could send it."""
+    """Six values of 100 MB make a row of 600 MB, although PostgreSQL itself could send it."""
     newest_database.execute(
         f"CREATE TABLE t (id int, {', '.join(f'x{n} text' for n in range(6))});"
         f"INSERT INTO t SELECT 1, {', '.join(['x'] * 6)} "

@@ -2,9 +2,8 @@
 
 It installs each client in a folder outside this checkout (`--folder`), lets it load the table into
 the recording server, and writes the message into `captures/`. Some clients then read our own stream
-back, as the rows of a SELECT: what they read is in `captures/replay/`. All of it is committed, so
-tests need none of the clients.
-"""
+back, as the rows of a SELECT; their results are in `captures/replay/`. All results are committed,
+so tests need none of the clients. """
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ _ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
 
 @dataclass(frozen=True)
 class Client:
-    """A client: its version, how a folder gets it, the commands that load and read the table."""
+    """A client: its version, how it is installed, and the commands that load and read the table."""
 
     name: str
     version: str
@@ -101,7 +100,7 @@ def _java(folder: Path, port: int) -> Command:
 
 
 def _debian(package: str, version: str) -> Callable[[Path], None]:
-    """Return a function that installs a package of Debian, if it is not there."""
+    """Return a function that installs a Debian package unless it is there."""
 
     def install(_: Path) -> None:
         asked = ["dpkg-query", "--show", "--showformat=${Version}", package]
@@ -151,7 +150,7 @@ CLIENTS_OF = [
 
 
 def install(client: Client, folder: Path) -> None:
-    """Install a client, if its folder is not there."""
+    """Install a client unless its folder exists."""
     if folder.exists():
         return
     folder.mkdir(parents=True)
@@ -175,7 +174,7 @@ def record(client: Client, folder: Path) -> Recording:
 
 
 def stream() -> bytes:
-    """Return our own stream, which `crates/tds/tests/bulk/replay.rs` holds to the encoder."""
+    """Return our own stream; `crates/tds/tests/bulk/replay.rs` compares it with the encoder's."""
     return bytes.fromhex((REPLAY / "stream.hex").read_text())
 
 

@@ -1,4 +1,4 @@
-"""A double, and loads into it."""
+"""Fixtures: the double, and loads into it."""
 
 from __future__ import annotations
 

@@ -61,8 +61,7 @@ class CopiedFlow:
 
     @property
     def target_tables(self) -> set[str]:
-        """The tables of its target: the table itself, and the partitions that it gets from its
-        source."""
+        """The tables of its target: the table, and the partitions that it gets from its source."""
         parts = self.table.partition_names if self.is_like_source else []
         return {self.target, *parts}
 

@@ -109,8 +109,7 @@ def _killed(scene: CopyScene, steps: list[str]) -> tuple[str, bool]:
 
 @_kind()
 def killed_at_step(scene: CopyScene) -> Struck:
-    """`kill -9` of the command at a named step; the command itself shows that it reached the
-    step."""
+    """`kill -9` of the command at a named step, which shows that the command reached the step."""
     steps = [*UNSWITCHED_STEPS, *SWITCHED_STEPS]
     if isinstance(scene.place, Parquet):
         steps.append("before_tidying")

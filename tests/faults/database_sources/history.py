@@ -41,8 +41,7 @@ class History:
         return tables
 
     def moments_of(self, table: str, view: View, copied: Rows) -> set[int]:
-        """Return the numbers of transactions after which the table held exactly what a copy
-        shows."""
+        """Return the numbers of transactions after which the table equalled the copy."""
         shown = {key: view(key, row) for key, row in self.before[table].items()}
         differing = {
             key for key in shown.keys() | copied.keys() if shown.get(key) != copied.get(key)

@@ -98,8 +98,7 @@ class Journal:
     def _write(
         self, connection: Connection, numbers: random.Random, table: SourceTable, writer: int
     ) -> list[int]:
-        """Run one statement, and return the keys of its rows; no writer touches rows of another
-        writer."""
+        """Run one statement, and return the keys of its rows, which belong to this writer alone."""
         actions = ["insert"] * 2 + ["update"] * 3 * self._updates + ["delete"] * self._deletes
         action = numbers.choice(actions)
         place = table.name, writer

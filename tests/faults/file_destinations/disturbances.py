@@ -77,8 +77,7 @@ def _killed(scene: FileScene, steps: list[str]) -> tuple[str, bool]:
 
 @_kind()
 def killed_at_step(scene: FileScene) -> Struck:
-    """`kill -9` of the command at a named step; the command itself shows that it reached the
-    step."""
+    """`kill -9` of the command at a named step, which shows that the command reached the step."""
     steps = [*UNSWITCHED_STEPS, *SWITCHED_STEPS]
     if isinstance(scene.place, Parquet):
         steps.append("before_tidying")
@@ -126,8 +125,7 @@ def signalled(scene: FileScene) -> Struck:
 
 @_kind()
 def rival(scene: FileScene) -> Struck:
-    """Stop it by SIGSTOP: the same command is refused and names the first; then the first
-    continues."""
+    """Stop it by SIGSTOP: a second command is refused and names the first, which then continues."""
     step = _step(scene, STEPS[:7])
     with scene.start(environment={"INRUSH_FAULT": f"stop:{step}"}) as first:
         hit = first.stops()
@@ -220,8 +218,7 @@ def target_locked(scene: FileScene) -> Struck:
 
 @_kind(lambda _, load: load.appends)
 def target_removed(scene: FileScene) -> Struck:
-    """Kill it and remove its target: the same command names the target until the target exists
-    again."""
+    """Kill it and remove its target: the command names the missing target until it exists again."""
     step, hit = _killed(scene, UNSWITCHED_STEPS)
     if not hit or scene.now() != {t: scene.before_or_none(t) for t in scene.load.targets}:
         return Struck("a target removed: too late", hit=False)

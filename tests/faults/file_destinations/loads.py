@@ -115,8 +115,7 @@ def _guarded_before() -> list[Row]:
 
 @cache
 def _guarded_lines() -> list[tuple[str, int, Row | None]]:
-    """Return file, line and row of three files; the row is None if its values do not fit the
-    types."""
+    """Return file, line and row of three files; None is a row whose values do not fit the types."""
     numbers = random.Random(20261126)  # noqa: S311
     lines: list[tuple[str, int, Row | None]] = []
     for part in range(3):

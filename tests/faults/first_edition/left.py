@@ -41,8 +41,7 @@ def _parts() -> dict[str, bytes]:
 
 
 def _parts_with_rejects() -> dict[str, bytes]:
-    """Return them with a bad record in the first file and in the third file, which is
-    compressed."""
+    """Return them with bad records in the first file and in the third, which is compressed."""
     files = _parts()
     for name in ("rows.tbl.0", "rows.tbl.2"):
         files[name] += BAD_RECORD.encode()

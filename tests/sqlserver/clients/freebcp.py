@@ -1,4 +1,4 @@
-"""Loads the table with FreeTDS (`freebcp`), which has files of texts, or reads it (`PORT read`)."""
+"""Loads the table with FreeTDS (`freebcp`) from text files, or reads it (`PORT read`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def freebcp(direction: str, data: Path, port: int) -> None:
     """Run it, on a server that a file of settings names."""
     settings = data.with_name("freetds.conf")
     lines = ["host = 127.0.0.1", f"port = {port}", "tds version = 7.4", "client charset = UTF-8"]
-    # Without a size for texts, it cuts the long ones.
+    # Without a size for texts, FreeTDS cuts long ones.
     lines += ["encryption = off", "text size = 1000000"]
     settings.write_text("\n".join(["[capture]", *lines, ""]))
     words: list[str | Path] = ["freebcp", TABLE, direction, data]

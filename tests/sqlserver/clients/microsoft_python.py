@@ -13,7 +13,7 @@ from sqlserver.table import TABLE, rows
 def main(port: int) -> None:
     """Load it as `Cursor.bulkcopy` does.
 
-    The ODBC session beside it is left out: its driver needs system libraries.
+    The ODBC session that mssql-python also opens is left out: its driver needs system libraries.
     """
     context = connstr_to_pycore_params(
         {

@@ -9,7 +9,7 @@ from pytds import tds_types
 
 from sqlserver.table import COLUMNS, TABLE, rows
 
-# It cannot declare these types for a bulk load: `VarBinarySerializer` lacks its size.
+# python-tds cannot declare these types for a bulk load, because `VarBinarySerializer` lacks a size.
 LEFT_OUT = {"c_binary", "c_varbinary", "c_varbinary_max"}
 
 

@@ -1,8 +1,8 @@
 """A strict double of SQL Server for tests: it speaks TDS, keeps tables, and enforces rules.
 
 It is not SQL Server. It knows the part of T-SQL that the destination and the tests write, and
-refuses all else (`NotInDoubleError`). It enforces the rules of `errors.py`, each with the number of
-the error and the page that describes it, and these, without a number:
+refuses all else (`NotInDoubleError`). It enforces the rules of `errors.py`, which has the number of
+each error and the page that describes it. It also enforces these rules, which have no number:
 
 - a transaction and the locks of a session end with its socket;
 - locks are compatible as in the table of `locks.py`, so that a plan that serialises waits in a test
@@ -12,9 +12,8 @@ the error and the page that describes it, and these, without a number:
   took from an identity column are not given again;
 - packets have the size that the login granted, and a message ends with its end mark.
 
-What passes on the double may fail on a server: it shows that the destination keeps these rules, and
-nothing else. No speed is measured with it.
-"""
+A statement that passes on the double may fail on a server: the double shows only that the
+destination keeps these rules. No speed is measured with it. """
 
 from .errors import NotInDoubleError, SqlError
 from .server import Double

@@ -29,7 +29,7 @@ def without_more(tokens: bytes) -> bytes:
 
 
 def result_tokens(result: Result) -> bytes:
-    """Return the tokens of a result, which another one may follow."""
+    """Return the tokens of a result, after which another result may follow."""
     tokens = b""
     if result.transaction is not None:
         begun = b"\x08" + struct.pack("<Q", result.transaction) + b"\x00"

@@ -19,9 +19,9 @@ _numbers = itertools.count(51)
 
 @dataclass
 class Result:
-    """What a statement answers."""
+    """The result of a statement."""
 
-    # The rows of a query, and the columns of a table if they are described exactly.
+    # The rows of a query, and its columns if they are described exactly.
     names: list[str] | None = None
     rows: list[list[Any]] = field(default_factory=list)
     columns: list[Column] | None = None
@@ -30,12 +30,12 @@ class Result:
     # The transaction that the statement began, or 0 if it ended one.
     transaction: int | None = None
     rolled_back: bool = False
-    # INSERT BULK was run: a message of rows follows.
+    # True if INSERT BULK was run, so that a message of rows follows.
     awaits_rows: bool = False
 
 
 class Answering(enum.Enum):
-    """What a session does with a batch."""
+    """The session's activity while it answers a batch."""
 
     WORKS = enum.auto()
     SENDS = enum.auto()
@@ -54,7 +54,7 @@ class SessionBase:
         database.sessions[self.number] = self
         # The wait type and the owner of a lock that it waits for, while it waits.
         self.wait: tuple[str, Callable[[], set[Any]]] | None = None
-        # What it does with a batch: it works on it, or sends rows.
+        # Its activity while it answers a batch: it works on the batch, or sends rows.
         self.answering: Answering | None = None
         self._look = look
         self._transaction: Transaction | None = None
@@ -63,9 +63,9 @@ class SessionBase:
         self.lock_timeout: float | None = None
         self._xact_abort = False
         self._identity_insert: Table | None = None
-        # The isolation level is SNAPSHOT.
+        # True if the isolation level is SNAPSHOT.
         self.is_snapshot = False
-        # Drivers switch it on in their login, and sqlcmd leaves it off
+        # Drivers switch QUOTED_IDENTIFIER on in their login, but sqlcmd leaves it off
         # (https://learn.microsoft.com/sql/t-sql/statements/set-quoted-identifier-transact-sql).
         self.quoted_identifiers = True
 
@@ -89,7 +89,7 @@ class SessionBase:
 
     @contextmanager
     def _waiting(self, mode: str, blockers: Callable[[], set[Any]]) -> Iterator[None]:
-        """Let others see what this session waits for, if it has to wait."""
+        """Show other sessions what this session waits for, if it has to wait."""
         self.wait = ("LCK_M_" + mode.upper().replace("-", "_"), blockers)
         try:
             yield
@@ -109,7 +109,7 @@ class SessionBase:
         return schema, name.name.lower()
 
     def find(self, name: Name) -> Table | View | None:
-        """Return the object of a name, once nobody else is changing it."""
+        """Return the object with a name, once no other session is changing it."""
         key = self._key(name)
         self._pass(("name", *key), "Sch-S")
         return self.database.objects.get(key)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _DONE = 0xFD
 _DONE_BYTES = (9, 13)
-# Rows are walked over when this many bytes have come.
+# Rows are parsed once this many bytes have come.
 _BLOCK_BYTES = 1 << 20
 
 
@@ -40,7 +40,7 @@ class BulkLoad:
         self.rows_max: int | None = None
 
     def _check_list(self, listed: list[tuple[str, Any]]) -> None:
-        """Every column of the table is loaded, in order, by its own type (error 4816)."""
+        """Check that every column of the table is loaded, in order, with its type (error 4816)."""
         columns = self._table.columns
         if any(column.computed is not None for column in columns):
             raise NotInDoubleError("INSERT BULK into a table with a computed column")
@@ -53,7 +53,7 @@ class BulkLoad:
                 raise SqlError(4816, number)
 
     def feed(self, payload: bytes) -> None:
-        """Take the payload of a packet."""
+        """Take in the payload of a packet."""
         self._input += payload
         if len(self._input) >= _BLOCK_BYTES or self.rows_max is not None:
             self._take_rows()
@@ -86,7 +86,7 @@ class BulkLoad:
         del self._input[:end]
 
     def finish(self) -> int:
-        """End the load: the rest must be rows and DONE (error 4804). Returns the rows."""
+        """End the load and return the rows; the rest must be rows and DONE (error 4804)."""
         if self.error is not None:
             raise self.error
         self._take_rows()

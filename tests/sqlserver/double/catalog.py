@@ -37,8 +37,7 @@ _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19, "real": 24, "fl
 def catalog_view(session: SessionBase, name: str, object_id: int | None) -> View:
     """Return a view of `sys`, of one object or of all.
 
-    It waits for objects that another session is changing.
-    """
+    The query waits for objects that another session is changing. """
     database = session.database
     name = name.lower()
     refuse_view(database, name)
@@ -137,7 +136,7 @@ def _tables(tables: list[Table]) -> View:
             2 if "temporal" in one.traits else int("history" in one.traits),
             *(int(trait in one.traits) for trait in _REPLICATED),
             *(int("out_of_row" in one.traits), 256 if "text_in_row" in one.traits else 0),
-            # 0 if it has no large values.
+            # 0 if the table has no large values.
             large_value_space(one) or 0,
         ]
         for one in tables

@@ -52,7 +52,8 @@ def _partitions(database: Database, tables: list[Table]) -> View:
                 name = compression if index_id == _HEAP else "NONE"
                 counted = rows_of[number] * database.counted_rows_of_a_row
                 if is_babelfish(database):
-                    # An estimate of PostgreSQL, which is 0 until somebody runs ANALYZE.
+                    # In Babelfish this is PostgreSQL's estimate, which is 0 until somebody runs
+                    # ANALYZE.
                     counted = 0
                 rows.append([table.object_id, hobt, index_id, number, name, counted])
     return view("object_id hobt_id index_id partition_number data_compression_desc rows", rows)

@@ -1,4 +1,4 @@
-"""Rowgroups of clustered columnstores: which rows of a batch are compressed, and how many of them.
+"""Rowgroups of clustered columnstores: which rows of a batch are compressed, and how many.
 
 The rules are those of
 https://learn.microsoft.com/sql/relational-databases/indexes/columnstore-indexes-data-loading-guidance
@@ -34,7 +34,7 @@ class RowGroup:
 
 
 def built(database: Database, rows: Counter[int]) -> list[RowGroup]:
-    """Return the rowgroups of a columnstore that is built of rows; `rows` counts them by partition.
+    """Return the rowgroups of a columnstore built from rows; `rows` counts them by partition.
 
     "RESIDUAL_ROW_GROUP: Closed because it is last row group with rows < 1 million during index
     build operation."
@@ -43,7 +43,7 @@ def built(database: Database, rows: Counter[int]) -> list[RowGroup]:
 
 
 def inserted(database: Database, rows: Counter[int]) -> list[RowGroup]:
-    """Return the rowgroups that one statement or one batch of a bulk load makes."""
+    """Return the rowgroups that one statement, or one batch of a bulk load, makes."""
     return [group for at in sorted(rows) for group in _full(database, at, rows[at], is_build=False)]
 
 

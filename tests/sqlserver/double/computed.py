@@ -12,7 +12,7 @@ _INT = SqlType("int")
 
 
 def find_types(table: str, columns: list[Column]) -> None:
-    """Give the computed columns of a table their types (errors 207 and 1759)."""
+    """Set the types of a table's computed columns (errors 207 and 1759)."""
     for column in columns:
         if column.computed is not None:
             column.kind = _type_of(column.computed.expression, table, columns)

@@ -25,7 +25,7 @@ class Connection:
         self._tls: ssl.SSLObject | None = None
         self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._packet_bytes = FIRST_PACKET_BYTES
-        # The number of its session, which packets tell.
+        # The number of its session, which its packets contain.
         self._number = 0
 
     def _receive(self) -> bytes:

@@ -1,8 +1,7 @@
-"""Values as the types of columns have them.
+"""Converts values to the types of columns.
 
-What is cut and what is rounded: "Truncating and rounding results" of
-https://learn.microsoft.com/sql/t-sql/functions/cast-and-convert-transact-sql.
-"""
+For the rules of cutting and rounding, see "Truncating and rounding results" of
+https://learn.microsoft.com/sql/t-sql/functions/cast-and-convert-transact-sql. """
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from typing import Any
 from .errors import NotInDoubleError, SqlError
 from .types import TEXTS, Column, Money, SqlType
 
-# More digits than any number has.
+# A precision with more digits than any number has.
 _DIGITS = 76
 _RANGES = {
     "tinyint": (0, 255),
@@ -21,7 +20,7 @@ _RANGES = {
     "int": (-(2**31), 2**31 - 1),
     "bigint": (-(2**63), 2**63 - 1),
 }
-# The first number beyond a type, without its sign.
+# The smallest absolute value that is too large for each type.
 _MONEY = {"money": Decimal(2**63).scaleb(-4), "smallmoney": Decimal(2**31).scaleb(-4)}
 
 
@@ -47,14 +46,14 @@ def _integer(value: Any, kind: SqlType) -> int:
 
 
 def _rounded(value: Any, kind: SqlType, scale: int, beyond: Decimal) -> Decimal:
-    """Return a number with these digits after the point: half is rounded away from zero."""
+    """Return a number with this many digits after the point; half is rounded away from zero."""
     with localcontext() as context:
         context.prec = _DIGITS
         try:
             number = Decimal(str(value)).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP)
         except InvalidOperation:
             raise SqlError(8114, "nvarchar", kind.name) from None
-    # The least money is one unit further from zero than the greatest.
+    # The smallest money value is one unit further from zero than the largest one.
     is_least = kind.name in _MONEY and number == -beyond
     if abs(number) >= beyond and not is_least:
         raise SqlError(8115, kind.name)
@@ -62,7 +61,7 @@ def _rounded(value: Any, kind: SqlType, scale: int, beyond: Decimal) -> Decimal:
 
 
 def converted(value: Any, kind: SqlType) -> Any:
-    """Return a value as a type has it."""
+    """Return a value converted to a type."""
     if value is None:
         return None
     if kind.name == "bit":
@@ -83,10 +82,9 @@ def converted(value: Any, kind: SqlType) -> Any:
 
 
 def moment(text: str, kind: SqlType) -> str:
-    """Return a moment as rows have it: with all digits of its type, and the offset of UTC.
+    """Return a moment as rows contain it: with all digits of its type, and the offset of UTC.
 
-    A text that is none is an error (241).
-    """
+    A text that is not a moment is an error (241). """
     text, _, zone = text.replace("T", " ").replace("Z", "+00:00").partition("+")
     if zone not in ("", "00:00"):
         raise NotInDoubleError(f"the offset +{zone}")

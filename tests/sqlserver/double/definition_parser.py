@@ -81,7 +81,7 @@ class DefinitionParser(QueryParser):
         return space, column
 
     def _options(self) -> dict[int, str]:
-        """Return DATA_COMPRESSION by partition, of the options after WITH; 0 is all of them."""
+        """Return DATA_COMPRESSION by partition, from the options after WITH; 0 means all."""
         compression: dict[int, str] = {}
         if not self._take("WITH"):
             return compression
@@ -182,7 +182,7 @@ class DefinitionParser(QueryParser):
         return [column for column, _ in self._key_list()]
 
     def _key_list(self) -> list[tuple[str, bool]]:
-        """Return columns in parentheses, and whether they are descending."""
+        """Return columns in parentheses, and whether each is descending."""
         self._must("(")
         columns = []
         while True:
@@ -235,7 +235,7 @@ class DefinitionParser(QueryParser):
         return ("add_constraint", name, self._constraint(), checked)
 
     def _low_priority(self) -> None:
-        """Take the clause of a wait at low priority; the double waits as for every lock."""
+        """Read the clause of a wait at low priority; the double waits as for any lock."""
         if self._take("WITH"):
             self._must("(", "WAIT_AT_LOW_PRIORITY", "(", "MAX_DURATION", "=")
             self._next()

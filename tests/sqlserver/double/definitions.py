@@ -113,7 +113,7 @@ class Definitions(Rows):
         self._add_index(table, index, place)
 
     def _add_index(self, table: Table, index: Index, place: tuple[str, str | None] | None) -> None:
-        """Add an index where it is asked for, or with its table (error 1908)."""
+        """Add an index in the requested place, or in that of its table (error 1908)."""
         index.space = table.space if place is None else self._place(table, place)[0]
         partitioned = index.space.lower() in self.database.schemes
         column = place[1] if place is not None else table.partition_column
@@ -126,7 +126,7 @@ class Definitions(Rows):
         table.indexes.append(index)
 
     def _do_select(self, query: Select) -> Result:
-        """Answer a query; SELECT ... INTO makes a table of its columns, without indexes."""
+        """Answer a query; SELECT ... INTO makes a table with its columns, without indexes."""
         if query.into is None:
             return super()._do_select(query)
         schema = self._new_name(query.into)
@@ -234,9 +234,8 @@ class Definitions(Rows):
     def _do_split_range(self, name: str, value: Node) -> None:
         """Add a bound, with a Sch-M lock on all tables that have the function.
 
-        "Always keep empty partitions at both ends of the partition range": the server would
-        split a partition with rows row by row; here that is refused.
-        """
+        "Always keep empty partitions at both ends of the partition range": the server would move
+        the rows of the split partition one by one; here that is refused. """
         database = self.database
         function = database.functions.get(name.lower())
         if function is None:
@@ -261,7 +260,7 @@ class Definitions(Rows):
         for scheme in schemes:
             if scheme.next_used is None:
                 raise SqlError(7707, function.name, scheme.name)
-            # The new partition is the one of the new bound: right of the bound with RANGE RIGHT.
+            # The new partition is next to the new bound: on its right with RANGE RIGHT.
             place = at + 1 if function.is_right else at
             filegroups = list(scheme.filegroups)
             filegroups.insert(place, scheme.next_used)

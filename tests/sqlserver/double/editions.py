@@ -1,4 +1,4 @@
-"""What versions and editions of the server refuse, by the double's properties of SERVERPROPERTY.
+"""Refuses what the version and edition lack that the double's SERVERPROPERTY names.
 
 Babelfish: https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/babelfish-partition.html and
 contrib/babelfishpg_tsql/src/tsqlUnsupportedFeatureHandler.cpp of babelfish_extensions.
@@ -30,7 +30,7 @@ def is_babelfish(database: Database) -> bool:
 
 
 def catalog_name(database: Database, name: str) -> str:
-    """Return a name as the catalog has it: that of Babelfish has it in lower case."""
+    """Return a name as the catalog has it; Babelfish's catalog has names in lower case."""
     return name.lower() if is_babelfish(database) else name
 
 

@@ -1,8 +1,7 @@
 """The errors of the double: the rules of SQL Server that it enforces, each with its number.
 
-The numbers and texts are those of the documentation. Where no page describes a rule, the source
-that tells of it is named.
-"""
+The numbers and texts are those of the documentation. If no page describes a rule, another source is
+named. """
 
 from __future__ import annotations
 
