@@ -1,4 +1,4 @@
-# What you can do with a checkout. `make` alone says so.
+# The tasks for a checkout. `make` alone lists them.
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python3.10; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && { echo "$$p"; break; }; done)
@@ -7,7 +7,7 @@ CARGO ?= cargo
 WORKERS ?= $(shell expr $$(nproc) + 1)
 VENV := .venv
 BIN := $(VENV)/bin
-# The peers of the benchmarks have their own: nothing of theirs is beside Inrush.
+# The peers of the benchmarks have their own environment, apart from Inrush.
 BENCH_VENV := .venv-bench
 # The kernels' competitors have their own workspace.
 KERNELS_PEER := benchmarks/kernels/arrow-csv/Cargo.toml
@@ -23,7 +23,8 @@ AS_MATURIN = PYO3_BUILD_EXTENSION_MODULE=1 PYO3_ENVIRONMENT_SIGNATURE=cpython-$(
 
 RUST_SOURCES := $(shell find crates -name node_modules -prune -o -name '*.rs' -o -name '*.toml' -o -name '*.sql' -o -name '*.json' -o -name '*.html') \
 	Cargo.toml Cargo.lock rust-toolchain.toml
-# What looks at the report's page; without npm those tests say what to install, and are skipped.
+# The packages for tests of the report's page. Without npm those tests are skipped and say what to
+# install.
 NPM_CI = npm ci --ignore-scripts --no-audit --no-fund --loglevel=error --prefix
 BROWSER := $(if $(shell command -v npm),tests/harness/browser/node_modules/.stamp crates/page/web/node_modules/.stamp)
 # The server extension, for the server of this pg_config; each version of PostgreSQL has a folder of its own.
@@ -59,7 +60,7 @@ test-python: build $(BROWSER) ## integration and faults, against real servers
 	$(BIN)/python -m harness.extension # for each server with headers: no test waits for the compiler
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile $(PYTEST)
 
-# Zonky's packages of the servers alone, without client programs.
+# Zonky's packages have only the servers, without client programs.
 OTHER_VERSIONS := 14.20.0 17.7.0
 OTHER_SERVERS := $(foreach version,$(OTHER_VERSIONS),target/postgresql/$(basename $(basename $(version)))/bin/postgres)
 ZONKY := io.zonky.test.postgres:embedded-postgres-binaries-linux-$(if $(filter aarch64,$(shell uname -m)),arm64v8,amd64)
@@ -177,7 +178,7 @@ $(BENCH_VENV)/.stamp-requirements: $(VENV)/.stamp-venv benchmarks/requirements.t
 	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r benchmarks/requirements.txt
 	@touch $@
 
-# Scripts of tests/ and benchmarks/ import tests/harness, wherever they are started.
+# Scripts of tests/ and benchmarks/ import tests/harness, in whatever folder they are started.
 $(VENV)/.stamp-harness: $(VENV)/.stamp-venv
 	echo "$(CURDIR)/tests" >"$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/inrush-tests.pth"
 	@touch $@

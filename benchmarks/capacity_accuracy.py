@@ -5,7 +5,8 @@ predicts a load of more files with other cores, another disk or another network.
 are loaded with the predicted resources: `taskset` pins loader and server to cores, the server's
 data are on a disk with a limited write rate, or the loader reaches the server over a link with a
 limited rate (the disk and the network of `tests/verdict`). Cases that are not possible on this
-machine are left out, and the page says why. """
+machine are left out, and the page says why.
+"""
 
 from __future__ import annotations
 

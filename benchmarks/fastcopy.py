@@ -5,7 +5,8 @@
 Each way loads the same bytes into a new table, with FREEZE, in one transaction with CREATE TABLE,
 from one client. The backend's own processor time (user and system) is compared, as the kernel
 counts it; wall time depends on the client, too. The benchmark starts its own server, with
-`wal_level` minimal. """
+`wal_level` minimal.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 It exits with the command's status. It is a separate small process, because Linux includes the
 memory of the process that starts a program in the program's peak. This process is smaller than all
-measured programs. """
+measured programs.
+"""
 
 import os
 import sys

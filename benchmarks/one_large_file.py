@@ -4,7 +4,8 @@ The same rows are in four files, in one, and in three files of which the first h
 bytes. A partitioned table is loaded from the four files, or from the one file, which is cut where
 the key changes (`bounds = { parts = 4 }`). A plain table is loaded by several streams, from four
 files or from one, or by one stream. The contents of each side are compared with a server-side COPY
-of the stripped files. """
+of the stripped files.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 Each result is a JSON file, `DAY-KIND-MACHINE.json`, which is kept. Its page (`.md`) and its plots
 (`DAY-KIND-MACHINE-PLOT.svg`) are kept only while it is the newest result of its kind on its
-machine. """
+machine.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Compares preflight's prediction with the run: lineitem into the embedded server.
 
 In each round, and for each number of streams: a preflight, then its run, each with a new embedded
-server. The run finds the prediction by itself; the figures of its report are compared. """
+server. The run finds the prediction by itself; the figures of its report are compared.
+"""
 
 from __future__ import annotations
 

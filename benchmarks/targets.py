@@ -1,6 +1,7 @@
 """The targets of the suite's figures for lineitem.
 
-They apply when loader and server share two cores, with a stream for each core. """
+They apply when loader and server share two cores, with a stream for each core.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 It answers the queries that a client sends before a load: those of Inrush by the double of the
 tests, those of foreign clients like the recording server. It is slower than a SQL Server, so only
-the processor time of its clients is measured, not its own. """
+the processor time of its clients is measured, not its own.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 For ten times the rows, the server alone may take more than ten times as long (its log, its disk).
 So the ratio of Inrush's time to that of the server alone is compared between the two scales. All
-four are measured in turn, round by round. Memory must not grow with the files. """
+four are measured in turn, round by round. Memory must not grow with the files.
+"""
 
 from __future__ import annotations
 

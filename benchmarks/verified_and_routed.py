@@ -3,7 +3,8 @@
 The first way is the main job: four files, each a partition. The next two are the same with `verify
 = "sums"` and `"rows"`. The last two load into 84 partitions by month of l_shipdate, whose rows are
 spread over all files: by staging (`routing = true`), and directly (`atomic = false`, where the
-server routes). The contents are compared with a server-side COPY of the files. """
+server routes). The contents are compared with a server-side COPY of the files.
+"""
 
 from __future__ import annotations
 

@@ -48,7 +48,8 @@ def run(
     """Measure ways to load lineitem and write the results.
 
     `ways_of` takes dbgen's files, the same files without the trailing delimiter, and the number of
-    streams. It returns the ways. All ways load the same rows. """
+    streams. It returns the ways. All ways load the same rows.
+    """
     options = arguments(description).parse_args()
     with ground.ground(options) as (server, folder):
         about = ground.machine(server)

@@ -107,7 +107,8 @@ class Job:
     def shares(self, streams: int) -> list[list[tuple[Table, int]]]:
         """Return the files, by table and index, that each stream of a peer loads, in order.
 
-        The largest file comes first; each goes to the stream that has the fewest bytes so far. """
+        The largest file comes first; each goes to the stream that has the fewest bytes so far.
+        """
         files = [
             (file.stat().st_size, table, index)
             for table in self.tables

@@ -70,7 +70,8 @@ def servers_folder(session_folder: Path) -> Iterator[Path]:
     """Return a folder that the servers' user can enter, its path short enough for a socket.
 
     The folder is removed after its file of tests, because the servers of all files together would
-    take gigabytes of memory. """
+    take gigabytes of memory.
+    """
     folder = session_folder / f"{next(_file_numbers)}"
     folder.mkdir(mode=0o755)
     yield folder

@@ -58,7 +58,8 @@ def resource(told: Task, table: str, loads: list[Load]) -> Any:
 def address(url: str) -> str:
     """Return a URL with a password and a host, which dlt requires although the server does not.
 
-    If the URL's query names a host, such as a socket's folder, libpq uses that host. """
+    If the URL's query names a host, such as a socket's folder, libpq uses that host.
+    """
     (before, after) = url.split("@", 1)
     return f"{before}:none@{'localhost' if after.startswith('/') else ''}{after}"
 

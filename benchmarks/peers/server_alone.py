@@ -3,7 +3,8 @@
 No client reads, converts or sends anything. This is the lower limit: the time with a client that
 costs nothing. If Inrush attaches partitions, these sessions also count rows and attach partitions.
 Like Inrush, they create the CHECK with the empty table, which is faster than adding it to a full
-table. """
+table.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Makes files once, from a seed: the same bytes on every machine and with every Python.
 
 Only `random.random()` is used, because it is the only function whose sequence Python guarantees in
-all versions. A folder of made files has a list of their digests, and is reused if it exists. """
+all versions. A folder of made files has a list of their digests, and is reused if it exists.
+"""
 
 from __future__ import annotations
 

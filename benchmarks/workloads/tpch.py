@@ -109,7 +109,8 @@ def generate(
 def tables(names: Sequence[str], scale: float, parts: int, folder: Path) -> tuple[Table, ...]:
     """Return tables with dbgen's files, and for the peers without the trailing delimiter.
 
-    COPY's text form cannot read that delimiter, and no peer is faster with it. """
+    COPY's text form cannot read that delimiter, and no peer is faster with it.
+    """
     files = generate(names, scale, parts, folder)
 
     def strip(place: Path) -> None:

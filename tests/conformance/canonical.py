@@ -2,7 +2,8 @@
 
 Two values have the same text if and only if they are the same: nothing is rounded here, so every
 change that a destination makes to a value is found. Only differences that a type itself ignores are
-ignored: trailing blanks of a `char(n)`, trailing zeros of a `numeric`. """
+ignored: trailing blanks of a `char(n)`, trailing zeros of a `numeric`.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 A `Place` is an empty destination. It has what a user writes to load into it, and reads without
 Inrush what a reader sees. If a destination fulfils a clause in another way, its class says so in
 `exceptions`; the page lists them, and the tests check the exception instead of the clause. Nothing
-is skipped silently. """
+is skipped silently.
+"""
 
 from __future__ import annotations
 
@@ -120,7 +121,8 @@ class Place(ABC):
     def wait_for_no_session(self) -> None:  # noqa: B027
         """Wait until the server has ended the sessions of a process that is gone, if it has any.
 
-        Until then the sessions hold their locks, which keep a reader out. """
+        Until then the sessions hold their locks, which keep a reader out.
+        """
 
     def keeps(self, clause: str) -> bool:
         """Whether the destination fulfils a clause as written, without an exception."""

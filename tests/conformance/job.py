@@ -80,7 +80,8 @@ class Job:
         """Run the load until a fault point stops it.
 
         With the action `stop_until_asked` the load waits at this point until a signal asks it to
-        end. """
+        end.
+        """
         return self.inrush.stopped_by(f"{deed}:{point}", "run", self.package)
 
     @property

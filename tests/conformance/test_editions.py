@@ -2,7 +2,8 @@
 
 The double is SQL Server 2022 in the rest of the suite. Here it is another version or edition, with
 the rules of `sqlserver.double.editions`. Abilities that SQL Server 2022 lacks too are left out,
-because every edition refuses them alike. """
+because every edition refuses them alike.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Lookups with `unmatched = "add"`: the publish adds each new member to the reference once.
 
 Features that only PostgreSQL has (several servers, routing, grants) are tested in
-tests/postgres/test_members.py. """
+tests/postgres/test_members.py.
+"""
 
 from __future__ import annotations
 

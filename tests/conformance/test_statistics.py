@@ -1,6 +1,7 @@
 """Statistics of the targets, which a package asks for with `analyze = true`.
 
-`abilities.py` shows that they are updated; `test_plan_is_run.py` shows the statements. """
+`abilities.py` shows that they are updated; `test_plan_is_run.py` shows the statements.
+"""
 
 from __future__ import annotations
 

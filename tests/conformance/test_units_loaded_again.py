@@ -1,7 +1,8 @@
 """If the source has changed, only the changed units of a stopped run are removed from staging.
 
 The source is a table of PostgreSQL whose ranges are compared by count and sum. Only with such a
-source can single inputs be loaded again. """
+source can single inputs be loaded again.
+"""
 
 from __future__ import annotations
 

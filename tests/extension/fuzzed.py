@@ -2,7 +2,8 @@
 
 The target (`fuzz/fuzz_targets/fastcopy.rs`) describes columns by numbers, as the C code does for
 the decoder. Here each becomes a column in SQL that the C code describes by the same numbers, or
-nearly so. """
+nearly so.
+"""
 
 from __future__ import annotations
 
@@ -170,7 +171,8 @@ class FuzzedLoad:
 
         One refused field would hide all fields that follow it, so the rest is tried again. If
         something else follows the rows, it is left out; a refused value becomes NULL; or the table
-        loses its NOT NULL. The result is None if nothing is left to try. """
+        loses its NOT NULL. The result is None if nothing is left to try.
+        """
         rows = self.rows()
         sound = self.with_rows(rows)
         if sound.body not in (self.body, self.body + TRAILER):

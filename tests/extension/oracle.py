@@ -1,6 +1,7 @@
 """The server as the fuzzer's oracle: each input is loaded by COPY BINARY and by the extension.
 
-Both must fail with the same message, or store the same tuples. """
+Both must fail with the same message, or store the same tuples.
+"""
 
 from __future__ import annotations
 

@@ -40,7 +40,8 @@ def assert_same_tuples_of(database: Database, places: Mapping[str, str]) -> None
     """Fail unless the files of these tables in the schemas `a` and `b` hold the same tuples.
 
     This is for thousands of small tables whose rows are compared elsewhere. The keys are their
-    names; each value says where the rows of a table came from. """
+    names; each value says where the rows of a table came from.
+    """
     copied, fast = (
         _tuples_of(database, [f"{schema}.{name}" for name in places]) for schema in "ab"
     )

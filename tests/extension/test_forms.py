@@ -1,6 +1,7 @@
 """For every type, modifier, width and length, the extension stores the same bytes as COPY.
 
-The random tables of `test_stored_bytes.py` mix these; here none is left out by chance. """
+The random tables of `test_stored_bytes.py` mix these; here none is left out by chance.
+"""
 
 from __future__ import annotations
 

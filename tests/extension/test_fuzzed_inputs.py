@@ -1,7 +1,8 @@
 """Inputs that the decoder's fuzzer found have the same result in a server as with COPY BINARY.
 
 Without a server, a fuzzer shows only that the decoder does not crash. Here the types' receive
-functions decide which bytes are right, and what they mean. """
+functions decide which bytes are right, and what they mean.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The faults: each runs the command of a scene once, and disturbs it meanwhile.
 
 A moment is random, or a named step at which the command stops (`stop:POINT`) or dies (`POINT`) by
-itself. `struck` is true if the fault hit a running command. """
+itself. `struck` is true if the fault hit a running command.
+"""
 
 from __future__ import annotations
 

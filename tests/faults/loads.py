@@ -1,7 +1,8 @@
 """The loads under faults: all ways to load rows into a target, with the right results.
 
 The rows are made here, so the expected result comes from the code that made the files, not from the
-loader. """
+loader.
+"""
 
 from __future__ import annotations
 

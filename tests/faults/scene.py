@@ -187,7 +187,8 @@ class Scene:
 
         The server notices only by keepalives that the process is gone. Until then `inrush status`
         says that the run is held. The same command names the process and the session, and changes
-        nothing. """
+        nothing.
+        """
         before = self.now()
         outcome = self.inrush("status", "--to", self.database.url, "--json").expect(CLEAN)
         entered = json.loads(outcome.output)

@@ -1,6 +1,7 @@
 """The loads under faults whose rows pass steps, with the right results.
 
-They are not in `LOADS`, so that most seeds still mean the same scenario. """
+They are not in `LOADS`, so that most seeds still mean the same scenario.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Resumes runs that the build of commit e68f33c left: ledgers, run folders, and partial loads.
 
 If another version computed a unit's key differently, the unit cannot be resumed. It is loaded again
-from the beginning, and a note says so. `first_edition/` has the fixtures. """
+from the beginning, and a note says so. `first_edition/` has the fixtures.
+"""
 
 from __future__ import annotations
 

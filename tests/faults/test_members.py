@@ -1,7 +1,8 @@
 """A load that adds members to the reference of a lookup is killed, and run again.
 
 The contents are compared with those of a load that was not killed: each row has the member of its
-key, each key has one member, and no member exists before its rows or without a row. """
+key, each key has one member, and no member exists before its rows or without a row.
+"""
 
 from __future__ import annotations
 

@@ -206,7 +206,8 @@ class Inrush:
         """Start it, and enter the block when a fault such as `stop:before_switch` has stopped it.
 
         It stays stopped until the block resumes it. With `stop_until_asked` it then waits for a
-        signal that asks it to end. """
+        signal that asks it to end.
+        """
         with self.start(*words, environment={"INRUSH_FAULT": fault}) as running:
             running.wait_until_stopped()
             yield running

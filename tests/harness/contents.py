@@ -21,7 +21,8 @@ def contents(database: Database, query: str, *, binary: bool = True) -> Contents
 
     The text form is kept row by row, so that a difference can be read; the binary form
     distinguishes values with the same text form. If a type has no binary form, set `binary` to
-    false. """
+    false.
+    """
     digest = sha256()
     with database.connect() as connection:
         # Floats are written with the fewest digits that are read back as the same float.
@@ -61,7 +62,8 @@ def differing_rows(database: Database, left: str, right: str) -> int:
 def state(database: Database, schema: str = "public") -> list[tuple[str, ...]]:
     """Return everything that a reader of a schema can see: its relations and all their rows.
 
-    Compared before and after a load that fails, it shows that the target is unchanged. """
+    Compared before and after a load that fails, it shows that the target is unchanged.
+    """
     found: list[tuple[str, ...]] = []
     relations = database.rows(
         "SELECT oid::regclass::text, relkind, relpersistence, relispartition::text, "

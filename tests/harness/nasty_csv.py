@@ -2,7 +2,8 @@
 
 Every file is small, because many of them are loaded at once. Each file gets a random dialect, sound
 or faulty records, and random line ends. Sometimes single bytes are damaged, to cover faults that
-nobody thought of. """
+nobody thought of.
+"""
 
 from __future__ import annotations
 
@@ -271,7 +272,8 @@ def mended(file: NastyFile, text: bytes) -> tuple[bytes, set[str]]:
     """Return a text without the parts that only Inrush accepts, and the names of these parts.
 
     The text must have no byte order mark and no record that Inrush rejects. Quotes are counted as
-    COPY counts them. """
+    COPY counts them.
+    """
     dialect = file.dialect
     quote, escape = dialect.quote.encode(), dialect.escape.encode()
     differences = set()

@@ -1,7 +1,8 @@
 """The steps that `inrush check` prints, compared with the statements that a run sent.
 
 Statements that only read are ignored if the plan does not print them. All other statements must be
-in the plan, in the same transaction and order, and every statement of the plan must be run. """
+in the plan, in the same transaction and order, and every statement of the plan must be run.
+"""
 
 from __future__ import annotations
 

@@ -26,7 +26,8 @@ def until(
 ) -> T:
     """Poll until something true is found, and return it.
 
-    Fail after this number of seconds, or if the command `running` ends before. """
+    Fail after this number of seconds, or if the command `running` ends before.
+    """
     found = _polled(look, running, monotonic() + seconds, failing)
     assert found or running is None, running.wait().said
     return found

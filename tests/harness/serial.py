@@ -1,6 +1,7 @@
 """The result of a careful serial load: one INSERT after the other, each after a savepoint.
 
-Loads are compared with this result: the loaded rows, and the complete list of refused rows. """
+Loads are compared with this result: the loaded rows, and the complete list of refused rows.
+"""
 
 from __future__ import annotations
 

@@ -88,7 +88,8 @@ def place() -> Path | None:
 
     A database is 300 files. Making and removing them on a disk took a third of the CPU time of all
     tests, and loads into files mostly waited for the disk. Tests kill servers and loads but not
-    machines, so tests of crashes need no disk. """
+    machines, so tests of crashes need no disk.
+    """
     try:
         room = min(shutil.disk_usage(MEMORY).free, _available_memory())
     except OSError:
@@ -109,7 +110,8 @@ def locked_folder() -> Iterator[Path]:
     """Make a folder that stays until another session begins after this one has ended.
 
     A session that was killed leaves its servers running and its folder in memory. So each session
-    holds a lock in its folder, and removes the folders whose locks are free. """
+    holds a lock in its folder, and removes the folders whose locks are free.
+    """
     for parent in {MEMORY, Path(tempfile.gettempdir())}:
         for left in parent.glob(f"{FOLDERS}*"):
             remove_if_left(left)

@@ -18,7 +18,8 @@ class Watcher(AbstractContextManager["Watcher"]):
 
     An answer is None if the table does not exist, else the number of its rows and a digest of their
     values. Each answer is one statement, so it shows one snapshot. It queries without a pause, or
-    with a pause if many watchers run. """
+    with a pause if many watchers run.
+    """
 
     def __init__(self, database: Database, table: str, *, pause_s: float = 0) -> None:
         self.table = table

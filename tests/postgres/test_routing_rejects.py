@@ -1,7 +1,8 @@
 """Rows that are routed and refused.
 
 Some fit no partition, which only the server can find out. Others are refused by partitions of the
-target, row by row. """
+target, row by row.
+"""
 
 from __future__ import annotations
 

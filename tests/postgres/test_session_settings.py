@@ -2,7 +2,8 @@
 
 `docs/connections.md` says what Inrush does about every setting that a role can have. Here all of
 them are set, in every way in which a site can set them. A setting that the page lacks makes a test
-fail. """
+fail.
+"""
 
 from __future__ import annotations
 

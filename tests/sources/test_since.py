@@ -538,7 +538,8 @@ def test_rows_of_late_writers_are_neither_lost_nor_doubled(
 ) -> None:
     """Runs are killed beside writers; in the end the target has each row once.
 
-    `INRUSH_SINCE_ROUNDS` and `INRUSH_SINCE_SEED` set the number of rounds and the seed. """
+    `INRUSH_SINCE_ROUNDS` and `INRUSH_SINCE_SEED` set the number of rounds and the seed.
+    """
     tables = f"{TABLE}; {TABLE.replace('orders', 'log')}"
     database.execute(tables)
     # The target has no key, so a row that is loaded twice is found.

@@ -3,7 +3,8 @@
 It installs each client in a folder outside this checkout (`--folder`), lets it load the table into
 the recording server, and writes the message into `captures/`. Some clients then read our own stream
 back, as the rows of a SELECT; their results are in `captures/replay/`. All results are committed,
-so tests need none of the clients. """
+so tests need none of the clients.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads into a double: files, packages, and what the double has afterwards."""
+"""Loads into a double: the files, the packages, and the rows and statements of the double."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Loads:
         return table
 
     def mark(self, trait: str, column: str | None = None) -> None:
-        """Give the table `t`, or one of its columns, something that the catalog says of it."""
+        """Give the table `t`, or one of its columns, a trait in the catalog."""
         table = self.table
         if column is None:
             table.traits.add(trait)
@@ -96,7 +96,7 @@ class Loads:
 
     @property
     def switches(self) -> list[str]:
-        """Return the switches: the words after SWITCH."""
+        """Return the text after SWITCH of each SWITCH statement."""
         found = (one for one in self.double.batches if " SWITCH " in one)
         return [one.split(" SWITCH ")[1].split(" WITH ")[0] for one in found]
 
@@ -106,7 +106,7 @@ class Loads:
         return self.ran('INSERT INTO "dbo"."t"')
 
     def nothing_is_left(self) -> None:
-        """Fail if staging tables, or schemes and functions of theirs, are left."""
+        """Fail if staging tables, or their partition schemes and functions, are left."""
         names = [name for (name,) in self.rows("SELECT name FROM sys.tables")]
         assert not [name for name in names if str(name).startswith("inrush_")], names
         database = self.double.database

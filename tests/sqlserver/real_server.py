@@ -92,7 +92,7 @@ class RealDatabase:
             return
         self._is_there = False
         ends_sessions = f"ALTER DATABASE {self.name} SET SINGLE_USER WITH ROLLBACK IMMEDIATE"
-        # Not every server that speaks T-SQL has it.
+        # Not every server that speaks T-SQL has this statement.
         with contextlib.suppress(Exception):
             self._on_server(ends_sessions)
         self._on_server(f"DROP DATABASE {self.name}")

@@ -1,8 +1,8 @@
-"""A server that speaks enough of TDS for a client to send a bulk load, and that keeps its bytes.
+"""A server that speaks enough TDS for a client to send a bulk load, and keeps the load's bytes.
 
-It is not a SQL Server: it accepts any login, answers a query of columns with those of `table.py`, a
-query of rows with the bytes that it was given, any other statement with success, and stores
-nothing. Nothing about SQL Server follows from its answers. It records the work of the clients,
+It is not a SQL Server: it accepts any login and stores nothing. It answers a query of columns with
+those of `table.py`, a query of rows with the bytes that it was given, and any other statement with
+success. Nothing about SQL Server follows from its answers. It records the work of the clients,
 which are known to work with real servers.
 """
 
@@ -59,7 +59,7 @@ class RecordingServer:
     # The answer to a SELECT of the table's rows.
     rows: bytes | None = None
     recordings: list[Recording] = field(default_factory=list)
-    # Every statement of every client, to show what a new client asks.
+    # Every statement of every client, to show what a new client sends.
     statements: list[str] = field(default_factory=list)
     port: int = 0
 
@@ -213,7 +213,7 @@ def answer_to_transaction(payload: bytes) -> bytes:
 
 
 def answer_to_client(statement: str, columns: Sequence[Column]) -> bytes:
-    """Return the answer to what a client asks about a table before it loads it."""
+    """Return the answer to a client's queries about a table before a load."""
     lower = statement.lower()
     if "insert bulk" in lower:
         return done()

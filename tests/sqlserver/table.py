@@ -1,4 +1,4 @@
-"""The table that every client loads: a column of each type, three rows, and one of NULLs.
+"""The table that every client loads: a column of each type, three rows, and a row of NULLs.
 
 `captures/table.json` is made from it, for clients in other languages and for the test that encodes
 the same values (`crates/tds/tests/bulk/captures.rs`).

@@ -14,7 +14,7 @@ from sqlserver.reaching import ROWS, SECRET, encrypted, loaded, write_rows
 
 # Longer than a packet.
 TOKEN = "eyJ0eXAi." + "x" * 5000 + "." + SECRET
-# Loads rows with these options beside the URL.
+# Loads rows with these options in addition to the URL.
 Load = Callable[..., Outcome]
 
 
@@ -71,7 +71,7 @@ def load(inrush: Inrush, authority: certificates.Authority) -> Load:
 def test_a_command_prints_the_token_of_each_login(
     load: Load, inrush: Inrush, authority: certificates.Authority
 ) -> None:
-    """It runs in the folder of the command; the next one takes a token that was made since."""
+    """The command runs in the working folder of `inrush`; a later login takes a newer token."""
     command = "access_token_command=echo run >>calls; cat token; echo a note >&2"
     with encrypted(authority, encryption=ENCRYPTION_ON, tokens={TOKEN}) as double:
         inrush.write("token", TOKEN + "\n")

@@ -1,4 +1,4 @@
-"""Tables that somebody changes after a load was planned, and before its rows are switched in."""
+"""Tables that another session changes between a load's plan and its switch."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ CHANGED: dict[str, tuple[list[Value], str, str | None, str, str, tuple[int, str]
 
 @pytest.mark.parametrize("kind", CHANGED)
 def test_values_are_not_converted(loads: Loads, kind: str) -> None:
-    """A statement that copies rows would round numbers and replace characters, without an error."""
+    """A statement that copies rows would silently round numbers and replace characters."""
     columns, value, before, after, says, (status, says_then) = CHANGED[kind]
     if before is not None:
         loads.make(f"CREATE TABLE t ({before})")

@@ -16,7 +16,7 @@ NEW = "&columnstore=yes"
 
 @pytest.fixture(autouse=True)
 def small_rowgroups(loads: Loads) -> None:
-    """Rowgroups of 4 rows; of a batch, fewer than 3 rows are not compressed."""
+    """Make rowgroups of 4 rows; a batch of fewer than 3 rows is not compressed."""
     loads.double.database.rowgroup_rows_max = 4
     loads.double.database.compressed_rows_min = 3
 
@@ -83,7 +83,7 @@ def test_a_new_table_is_a_columnstore_if_that_is_asked_for(loads: Loads, kind: s
 
 
 def test_rows_that_are_copied_and_wait_are_told(loads: Loads) -> None:
-    """If a table with rows gets more, the report counts the uncompressed ones and names the fix."""
+    """If rows are added to a table, the report counts the uncompressed ones and names the fix."""
     loads.make(PLAIN, INDEX, "INSERT INTO t VALUES (100, '2024-01-01', NULL)")
     loads.files(*FILES)
     outcome = loads(mode="append").expect(CLEAN)
@@ -95,7 +95,7 @@ def test_rows_that_are_copied_and_wait_are_told(loads: Loads) -> None:
     assert any(said in str(note) for note in outcome.report["notes"])
 
 
-# Why a build closed a rowgroup early: the fix that the report names.
+# The fix that the report names, by the reason why a build closed a rowgroup early.
 TRIMS = {
     "MEMORY_LIMITATION": "the server had too little memory for its build: raise the memory grant "
     "of the login's workload group",

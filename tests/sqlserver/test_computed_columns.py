@@ -1,4 +1,4 @@
-"""Targets with a computed column: the server fills it, and a load must not. All on the double."""
+"""Targets with a computed column, which the server fills and a load must not. All on the double."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlserver.double import Session
 from sqlserver.loads import FUNCTION, SCHEME, Loads
 from sqlserver.statements import OpenSession, fails
 
-# The column stands between others, so that places in the table and in the file differ.
+# The column is between others, so that positions in the table and in the file differ.
 TABLE = (
     "CREATE TABLE t (id int NOT NULL, twice AS (id * 2){kind}, day date NOT NULL, "
     "note nvarchar(20) NULL)"

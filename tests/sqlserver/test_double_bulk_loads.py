@@ -112,7 +112,7 @@ def test_a_bulk_load_without_the_hint_makes_checks_untrusted(open_session: OpenS
 
 
 def test_rowgroups_are_those_of_batches_or_of_a_build(open_session: OpenSession) -> None:
-    """Full ones, and the rest: open in a batch with few rows, compressed by a build."""
+    """Rowgroups are full, but a small batch leaves its rest open, and a build compresses it."""
     session: Session = open_session()
     session.database.rowgroup_rows_max, session.database.compressed_rows_min = 4, 2
     seen = (

@@ -55,7 +55,7 @@ def test_readers_wait_for_writers(open_session: OpenSession) -> None:
     one.execute("INSERT INTO r VALUES (1, 1), (2, 2)")
     one.execute("BEGIN TRANSACTION; UPDATE r SET v = 9 WHERE n = 1")
     fails(other, 1222, "SELECT * FROM r")
-    # The row of another key is not waited for, and hints pass by.
+    # A reader of another key does not wait, and neither does a reader with one of these hints.
     assert other.rows("SELECT v FROM r WHERE n = 2") == [[2]]
     assert other.rows("SELECT v FROM r WITH (READCOMMITTEDLOCK, READPAST)") == [[2]]
     assert other.rows("SELECT v FROM r WITH (NOLOCK) ORDER BY n") == [[9], [2]]
@@ -91,7 +91,7 @@ def test_a_reader_waits_behind_a_writer_that_waits(empty_database: Database) -> 
     third.execute("BEGIN TRANSACTION")
     fails(third, 1222, kept)
     assert third.rows("SELECT v FROM r WITH (REPEATABLEREAD) WHERE n = 2") == [[2]]
-    # Who has the lock already does not wait for itself.
+    # A session that already has the lock does not wait for itself.
     assert one.rows(kept) == [[1]]
     one.execute("COMMIT")
     writer.join(60)
@@ -147,7 +147,7 @@ def test_an_application_lock_dies_with_its_session(open_session: OpenSession) ->
     one: Session = open_session()
     other: Session = open_session()
     assert status(one) == 0
-    # It belongs to the session and not to its transaction.
+    # The lock belongs to the session, not to its transaction.
     one.execute("BEGIN TRANSACTION; ROLLBACK")
     assert status(other) == -1
     question = "SELECT APPLOCK_TEST(N'public', N'r', N'Exclusive', N'Session')"

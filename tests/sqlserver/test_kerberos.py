@@ -47,7 +47,7 @@ def load(inrush: Inrush) -> Load:
         url = f"mssql://localhost:{port}/test?integrated_security=yes&{query}"
         columns = "id integer not null, note nvarchar(40)"
         words = ["load", "rows.csv", "--to", url, "--table", "t", "--columns", columns]
-        # A ticket needs neither: they are not even read.
+        # A login by ticket does not read the user or the password.
         others = {"SQLCMDUSER": "other", "SQLCMDPASSWORD": "of another"}
         return inrush(*words, environment={**others, **environment})
 
@@ -156,7 +156,7 @@ def test_a_machine_without_the_library(
 
 
 def test_a_realm_that_does_not_answer(load: Load, realm: kerberos.Realm, tmp_path: Path) -> None:
-    """The KDC takes connections and says nothing: the login ends with its own time limit."""
+    """The KDC accepts connections but never answers: the login ends by its own time limit."""
     with Double() as double, socket.create_server(("127.0.0.1", 0)) as silent:
         by_kerberos(realm, double)
         text = (realm.folder / "krb5.conf").read_text()

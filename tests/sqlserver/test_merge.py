@@ -1,4 +1,4 @@
-"""Rows that are merged by their key: what only SQL Server has. All on the double.
+"""Merging rows by their key where SQL Server differs from others. All on the double.
 
 `tests/conformance/test_merge.py` compares loads with the model, for every destination.
 """
@@ -17,7 +17,7 @@ BEGUN = "'2020-01-01 00:00:00 +00:00', NULL"
 
 
 def test_texts_that_differ_in_case_or_in_blanks_are_changed(loads: Loads) -> None:
-    """Such texts are changed although they are equal for the server's `=`."""
+    """Such texts are updated although the server's `=` treats them as equal."""
     loads.make(*VERSIONS)
     for number, note in ((1, "n1"), (2, "N2"), (3, "n3 "), (4, None)):
         text = "NULL" if note is None else f"'{note}'"

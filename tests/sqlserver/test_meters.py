@@ -160,7 +160,7 @@ def test_the_verdict_names_what_a_source_waits_for(
 
 
 def test_a_source_that_waits_for_the_load(inrush: Inrush, double: Double) -> None:
-    """A session that waits until its rows are taken holds nothing back."""
+    """A session that waits until its rows are taken does not slow the load down."""
     session = double.session()
     session.execute("CREATE TABLE t (id int NOT NULL, note nvarchar(4000) NULL)")
     session.insert("t", [[number, "x" * 4_000] for number in range(1_500)])

@@ -280,7 +280,7 @@ def test_one_compressed_partition(loads: Loads) -> None:
 
 
 def test_a_new_table_of_range_left(loads: Loads) -> None:
-    """Bounds are where partitions begin, so the function has the last values before them."""
+    """A package's bounds are first values, so the function has the last values before them."""
     loads.files("1,2024-01-31 2,2024-02-01", "3,2024-02-29 4,2024-03-01")
     words: dict[str, Any] = {"partition_by": "day", "bounds": {"every": "1 month"}}
     loads("run", "&range=left", **words).expect(CLEAN)
@@ -350,7 +350,7 @@ def of_notes(loads: Loads, side: str) -> None:
 
 
 def test_bounds_of_a_table_that_exists_are_its_own(loads: Loads) -> None:
-    """RANGE LEFT cannot get bounds of texts, because no text is the last one before another."""
+    """No bounds of texts can be added to RANGE LEFT, as no text is the last before another."""
     of_notes(loads, "LEFT")
     loads.files("1,2024-01-01")
     for command, said in (("check", "`bounds` is for a new table"), ("run", "")):
@@ -452,7 +452,7 @@ def test_bounds_beyond_the_last_one_are_added(loads: Loads) -> None:
     assert {int(one.split()[1]) for one in loads.switches} == {3, 6, 7}
     assert len(loads.ran(SPLIT)) == 4
     loads.nothing_is_left()
-    # A later load adds what is missing, and nothing twice.
+    # A later load adds the missing bounds, and none twice.
     loads.files("5,2024-06-02", "6,2024-08-05")
     loads(**words).expect(CLEAN)
     assert bounds_of(loads) == [*before, *added, "2024-08-01", "2024-09-01"]

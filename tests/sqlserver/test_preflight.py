@@ -72,12 +72,12 @@ def test_too_little_space_is_told(loads: Loads) -> None:
     (said,) = _about(_told(loads)["hurts"], "error 1105")
     assert "the rows have about 66.0 kB; the data files have 8.2 kB free" in said
     assert "may grow by 16.4 kB" in said
-    # Another file of the filegroup, and a file of another one that the rows do not use.
+    # Another file of the filegroup, and a file of a filegroup that the rows do not use.
     files.append(File("other", "old"))
     assert len(_about(_told(loads)["hurts"], "error 1105")) == 1
     files.append(File("second", "PRIMARY", size=100, used=100, max_size=100 + _PAGES_OF_ROWS))
     assert _about(_told(loads)["hurts"], "error 1105") == []
-    # `growth` 0: it stays as large as it is.
+    # With `growth` 0 the file does not grow.
     files[-1].growth = 0
     assert len(_about(_told(loads)["hurts"], "error 1105")) == 1
 

@@ -1,4 +1,4 @@
-"""How a server is reached: TLS, logins, packets, and servers that fail. All on the double."""
+"""Connections to servers: TLS, logins, packets, and servers that fail. All on the double."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def load(inrush: Inrush) -> Load:
 
 
 ENCRYPTED = {
-    # What the server does, the option, and whether packets are those of an encrypted connection.
+    # The server's behaviour, the option, and whether packets have the size for encryption.
     "all": (ENCRYPTION_ON, "encrypt=mandatory", True),
     "usual": (ENCRYPTION_ON, "", True),
     "required": (ENCRYPTION_REQUIRED, "encrypt=optional", True),
@@ -323,7 +323,7 @@ def test_a_refusal_in_the_middle_of_a_load(load: Load, early: bool) -> None:
 
 @pytest.mark.parametrize("by", [-1, 1])
 def test_another_count_of_the_server_is_an_error(load: Load, by: int) -> None:
-    """No unit is committed whose rows the server has not all counted."""
+    """A unit is committed only if the server has counted all of its rows."""
     with Double(miscounts_by=by) as double:
         load(double.port, "encrypt=off").expect_one_message(
             VERIFICATION, f"counts {ROWS + by} rows, but {ROWS} were sent"
@@ -411,7 +411,7 @@ def test_an_interrupt_ends_a_statement_that_waits(load: Load, inrush: Inrush) ->
 
 
 def test_the_variables_of_sqlcmd_complete_a_url(inrush: Inrush) -> None:
-    """Parts of the URL come first, and the password is in no file of the run."""
+    """The URL takes precedence over them, and the password is in no file of the run."""
     write_rows(inrush)
     with Double(passwords={"etl": SECRET, "other": SECRET}) as double:
         environment = {

@@ -16,7 +16,7 @@ TARGETS: dict[str, tuple[str | None, str]] = {
     "keys": (", CONSTRAINT u UNIQUE (id), CONSTRAINT pk PRIMARY KEY CLUSTERED (day, id)", ""),
     "columnstore": (None, "&columnstore=yes"),
 }
-# What the table is, and how it is changed while no run works.
+# The kind of table, and the change to it while no run works.
 CHANGES: dict[str, tuple[list[str], list[str]]] = {
     "check": (
         ["ALTER TABLE t ADD CONSTRAINT c CHECK (id > 0)"],
@@ -104,7 +104,7 @@ def test_the_target_is_dropped_before_the_next_attempt(loads: Loads) -> None:
 
 
 def test_a_staging_table_is_left_over(loads: Loads) -> None:
-    """A ledger that was restored knows nothing of the run whose staging table has rows."""
+    """A restored ledger does not contain the run whose staging table has rows."""
     loads.files("1,2024-01-01 2,2024-01-02")
     into = flow("t", "part.*.csv", columns=COLUMNS)
     words = ("run", loads.inrush.write("package.toml", package(loads.double.url, into)))
@@ -131,7 +131,7 @@ def test_a_staging_table_is_left_over(loads: Loads) -> None:
 def test_the_summary_tells_kept_rows_from_loaded_ones(
     loads: Loads, point: str, kept: str, loaded: str
 ) -> None:
-    """The speed is that of the rows that this attempt loaded, and not of kept ones."""
+    """The speed counts the rows that this attempt loaded, without kept rows."""
     loads.files("1,2024-01-01 2,2024-01-02", "3,2024-01-01 4,2024-01-02", "5,2024-01-03")
     into = flow("t", "part.*.csv", columns=COLUMNS)
     words = ("run", loads.inrush.write("package.toml", package(loads.double.url, into, streams=1)))

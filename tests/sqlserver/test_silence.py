@@ -1,4 +1,4 @@
-"""A server that is silent, takes no bytes, or sends what is no answer: every wait ends."""
+"""Every wait ends, even if the server is silent, takes no bytes, or sends invalid answers."""
 
 from __future__ import annotations
 

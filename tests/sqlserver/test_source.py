@@ -111,7 +111,7 @@ def in_duckdb(path: Path, query: str) -> list[tuple[object, ...]]:
 
 
 def test_rows_of_many_packets_are_in_duckdb(inrush: Inrush, double: Double) -> None:
-    """All rows, those of a condition, and those of a query; the plan says which moment is read."""
+    """All rows, rows of a condition, and rows of a query; the plan says which moment is read."""
     rows = many(inrush, double)
     target = inrush.folder / "x.duckdb"
     words = ["copy", "--from", double.url, "--to", str(target)]
@@ -227,7 +227,7 @@ def test_a_fault_amid_the_rows_loses_nothing(
             armed[0] = False
             write(client, data[: 100_000 if fault == "a reset" else end_of_packet(data, 98_301)])
             write(client, instead)
-            # The client has all of it before it learns that the connection ends.
+            # The client has the whole packet before it learns that the connection ends.
             client._socket.shutdown(socket.SHUT_WR)
             return
         write(client, data)

@@ -1,4 +1,4 @@
-"""Tables of SQL Server that several sessions read: splits, and the moment that is read."""
+"""Tables of SQL Server that several sessions read: the splits, and the moment that they show."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_babelfish_counts_the_rows_of_a_table(inrush: Inrush, double: Double) ->
 def test_a_table_that_is_written_to_is_read_at_one_moment(
     inrush: Inrush, double: Double, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows move from range to range, come and go while they are read; the opening counts."""
+    """Rows move, come and go during the read; the copy shows the moment of its start."""
     made(double, TABLE)
     original = Client._batch
     writer = double.session()

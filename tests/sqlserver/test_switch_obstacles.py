@@ -133,7 +133,7 @@ def test_the_double_refuses_large_values_in_another_filegroup(open_session: Open
 
 
 def test_rows_are_copied_into_a_table_with_a_trigger(loads: Loads) -> None:
-    """SWITCH would not run it; nor would TRUNCATE."""
+    """Neither SWITCH nor TRUNCATE would run the trigger."""
     loads.make(PLAIN)
     loads.mark("trigger")
     _are_copied(loads, "it has triggers, which a switch does not run")

@@ -1,6 +1,6 @@
 """Replaced rows that are kept, and runs that are undone, on the double.
 
-What holds for every destination is in tests/conformance/test_undo.py.
+The tests for all destinations are in tests/conformance/test_undo.py.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ REFUSED = [
 
 
 def _lines() -> list[str]:
-    """Return the header and all rows; rows that are held come before and after the others."""
+    """Return the header and all rows; rows that fit come before and after the others."""
     first, *others = HELD
     refused = [
         ",".join([str(number), *(value if name == column else "" for name in NAMES[1:])])

@@ -1,4 +1,4 @@
-"""A flow with every kind of step, and what must become of each of its rows, in plain Python.
+"""A flow with every kind of step, and the expected result of each row, in plain Python.
 
 A lookup with `unmatched = "add"` and versions of rows (`scd`) change the target, and have tests of
 their own.
@@ -70,7 +70,7 @@ class Record:
 
 
 def records(count: int, note_end: str = "") -> list[Record]:
-    """Return records of which each step takes some out; their notes end with this text."""
+    """Return records of which each step removes some; their notes end with this text."""
     return [
         Record(
             id=n,
@@ -115,7 +115,7 @@ def outputs() -> str:
     return "".join(output(table, when=when) for table, when in OUTPUTS.items())
 
 
-# The id of a row, the unpivoted column of which it was made, the column of the reject, its code.
+# The id of a row, the unpivoted column that it came from, and the reject's column and code.
 RejectedRow = tuple[int, str, str, str]
 
 
@@ -135,7 +135,7 @@ class Counts:
 
 @dataclass
 class Ends:
-    """What becomes of the rows."""
+    """The expected result of the rows."""
 
     tables: dict[str, list[Row]]
     rejects: list[RejectedRow]
@@ -180,7 +180,7 @@ class Reference:
                 self.rows.append(dict(zip(NAMES, record.values(), strict=True)))
 
     def ends(self, buckets: int, *, has_distinct: bool, has_outputs: bool) -> Ends:
-        """Return what becomes of the rows; see `steps` for the settings."""
+        """Return the expected result of the rows; see `steps` for the settings."""
         self._each("derive", _derive)
         self._each("where", lambda row: row["id"] % 10 != 3)
         self._each("check", _check("", lambda row: (row["one"] or 0) < 900 or row["id"] % 5 != 0))

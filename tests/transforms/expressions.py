@@ -1,9 +1,9 @@
 """Random expressions, each as DuckDB's SQL and as a function of plain Python.
 
 A value is a Python object, and NULL is None; dates and timestamps are numbers (`moments.py`). An
-expression that fails for a row raises `FailsError`. Operands of conditions never fail, because
-DuckDB may move constants from one side of a comparison to the other, and then a part that would
-fail is not computed.
+expression that fails for a row raises `FailsError`. Operands of conditions never fail: DuckDB may
+move constants from one side of a comparison to the other, and then does not compute a part that
+would fail.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class FailsError(Exception):
 
 
 class OutOfRangeError(FailsError):
-    """Its result is a date that DuckDB can have and a column of a target cannot."""
+    """The result is a date that DuckDB can hold but a column of a target cannot."""
 
     code = "out_of_range"
 
@@ -267,7 +267,8 @@ class Maker:
 
         def checked(one: int, other: int) -> int:
             if operator == "%":
-                # DuckDB divides first: the lowest number by -1 fails, although its rest is 0.
+                # DuckDB divides first, so the lowest number by -1 fails, although the remainder is
+                # 0.
                 _in_range(_divided(one, other), type_)
             return _in_range(compute[operator](one, other), type_)
 

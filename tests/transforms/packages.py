@@ -1,4 +1,4 @@
-"""Random packages with steps, their rows, and what must become of each row.
+"""Random packages with steps, their rows, and the expected result of each row.
 
 Versions of rows (`scd`) are a mode of the target and not a step, so they have a reference of their
 own, `harness/versions.py`. `test_versions.py` compares loads of these rows with it.
@@ -103,7 +103,7 @@ class Lookup:
     # The name of the table, or of the file without its ending.
     name: str
     is_table: bool
-    # The text that it takes, by the text of the key.
+    # The text that the lookup returns, by the text of the key.
     reference: Mapping[str, str]
     fold: bool
     # `reject`, `null` or `default`.
@@ -138,7 +138,7 @@ class Lookup:
         )
 
     def value(self, row: Values) -> str | None:
-        """Return what it takes for a row."""
+        """Return the value that the lookup gives a row."""
         key = row[self.key]
         known = {self._compared(_ORIGIN[self.type](k)): v for k, v in self.reference.items()}
         if key is not None and self._compared(key) in known:
@@ -225,7 +225,7 @@ RejectedRow = tuple[Origin, str, str]
 
 @dataclass
 class Ends:
-    """What becomes of the rows."""
+    """The expected result of the rows."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     # The origin of each of these rows.
@@ -341,7 +341,7 @@ class RandomPackage:
     def distinct_keys(self) -> list[str]:
         """Add steps after which each key occurs once and is not NULL; return its columns.
 
-        There are none if no column can be a key, or if no other one is left.
+        There are no such steps if no column can be a key, or if no other column would be left.
         """
         names = [name for name, type_ in self.types.items() if type_ != DOUBLE]
         keys = self._chance.sample(names, min(2, len(names), len(self.types) - 1))
@@ -364,7 +364,7 @@ class RandomPackage:
         return [own.lookup for own in self.steps if own.lookup]
 
     def _filter(self, kind: str, maker: Maker, otherwise: str) -> Step:
-        """Return a condition that keeps some rows for the next steps, if one of a few does."""
+        """Return a condition; if a few attempts find one, it keeps some rows and drops others."""
         before = len(self.ends().rows)
         for _ in range(8):
             own = Step(kind, {}, maker.condition(2), otherwise)

@@ -37,7 +37,7 @@ MakeDatabase = Callable[[], Database]
 # The same words of the refusals for several sources.
 IN_ANOTHER_ORDER = "in another order each time"
 READ_ONCE = "can be read only once"
-# It takes them if the source says `stable = true`.
+# The plan accepts them if the source says `stable = true`.
 MAY_CHANGE = "its rows may change in between"
 
 
@@ -48,7 +48,7 @@ class RowSource(ABC):
     # Why the plan refuses `distinct_on`, and several outputs; None if it takes them.
     no_distinct: ClassVar[str | None] = None
     no_outputs: ClassVar[str | None] = None
-    # The package says that nobody writes to the database.
+    # True if the package says that nobody writes to the database.
     stable = False
 
     def __init__(self, inrush: Inrush, make_database: MakeDatabase, stack: ExitStack) -> None:
@@ -59,7 +59,7 @@ class RowSource(ABC):
 
     @abstractmethod
     def fill(self, given: Sequence[Record]) -> None:
-        """Make it with these rows, in this order; the id of a row is its number."""
+        """Create the source with these rows, in this order; the id of a row is its number."""
 
     @abstractmethod
     def settings(self) -> dict[str, Value]:

@@ -16,7 +16,7 @@ from transforms.all_steps import Record
 from transforms.loads import assert_ended, made_of, package
 from transforms.row_sources import Csv, PostgreSqlTable, RowSource
 
-# Enough text, and enough pages of one row each, for this many splits: they have 8 MiB or more.
+# Enough text, and enough pages of one row each, for this many splits of 8 MiB or more.
 COUNT, NOTE_END = 3_300, "x" * 7_800
 SPLITS_MIN = 3
 FILES = 30
@@ -43,7 +43,7 @@ def make_database(newest_server: Server) -> Iterator[Callable[[], Database]]:
         yield make
 
 
-# A reject: the id of its row, and what is the same wherever the row is in its source.
+# A reject: the id of its row, and the fields that do not depend on the row's place.
 Reject = tuple[int, tuple[str, ...], str, str, str, str]
 
 

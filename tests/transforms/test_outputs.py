@@ -93,7 +93,7 @@ def test_the_next_output_reports_if_the_first_is_loaded_already(
 def test_a_row_that_fails_again_is_still_that_of_its_target(
     inrush: Inrush, place: DuckDb, tmp_path: Path
 ) -> None:
-    """With `each` it stays that target's row, however often it is corrected: others may have it."""
+    """With `each`, other targets may have the row, so a correction always goes to this target."""
     with duckdb.connect(tmp_path / "results.duckdb") as database:
         database.execute("CREATE TABLE first (id integer, note varchar NOT NULL)")
         database.execute("CREATE TABLE second (id integer, note varchar)")

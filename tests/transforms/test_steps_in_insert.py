@@ -1,6 +1,7 @@
-"""Steps that are a part of the INSERT into a file of DuckDB give what the steps before it give.
+"""Steps inside the INSERT into a DuckDB file give the same rows as steps before the INSERT.
 
-A file with a macro of its own gets rows after the steps, so the same package is loaded both ways.
+If the file has a user-defined macro, the steps run before the INSERT, so the same package is loaded
+both ways.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ class Both:
                 file.execute(sql)
 
     def write(self, seed: int, *, bad: bool, bad_file: int | None = None, step: int = 0) -> None:
-        """Write three files whose numbers are `step` apart; one of them is bad, if it is named."""
+        """Write three files whose numbers are `step` apart; the named file, if any, is bad."""
         print(f"seed {seed}")
         for part in range(3):
             is_bad = bad and bad_file in (None, part)
@@ -139,7 +140,7 @@ def counts(outcome: Outcome) -> list[dict[str, Any]]:
 
 
 def told(reject: dict[str, Any]) -> str:
-    """Return all that is said of a reject, but for the run."""
+    """Return all fields of the rejects except the run."""
     return str({key: value for key, value in reject.items() if key != "run_id"})
 
 
@@ -180,7 +181,7 @@ def test_after_a_fault_the_later_units_pass_the_steps_before(inrush: Inrush) -> 
     both = Both(inrush, STEPS)
     both.write(7, bad=True, bad_file=1)
     both.run(LOADED_WITH_REJECTS)
-    # Two streams may be in such a unit at the same time; the third one knows.
+    # Two streams may be in such a unit at the same time; all later units know of the fault.
     assert 1 <= log(both.insert).count(FAILED) <= 2
 
 

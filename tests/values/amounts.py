@@ -31,7 +31,7 @@ class Written:
     has_exponent: bool
     # In the usual form: no plus, no leading zeros, no blanks around it.
     plain: bool
-    # It has a leading zero or a plus, as codes often have.
+    # True if it has a leading zero or a plus, as codes often do.
     looks_coded: bool
 
 
@@ -203,7 +203,7 @@ def shortest_single(value: float) -> Fraction:
 
 
 def still_says(value: float, parts: Written, is_single: bool) -> bool:
-    """Whether a float equals its text: fewest digits, or as many digits as were written."""
+    """Whether a float, with the fewest or with the written number of digits, equals its text."""
     # A float of four bytes may be printed as one of eight.
     shortest = {Fraction(repr(value)), *([shortest_single(value)] if is_single else [])}
     as_many = Fraction(f"{Decimal(value):.{max(len(parts.digits), 1) - 1}e}")

@@ -20,7 +20,7 @@ DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
 EXPANDED = {"F": "%Y-%m-%d", "D": "%m/%d/%y", "T": "%H:%M:%S", "R": "%H:%M", "h": "%b"}
 WIDTHS = {"Y": 4, "y": 2, "m": 2, "d": 2, "e": 2, "H": 2, "k": 2, "I": 2, "l": 2, "M": 2}
 WIDTHS |= {"S": 2, "j": 3}
-# More than PostgreSQL itself accepts, and still a number of hours.
+# PostgreSQL itself accepts less, but offsets up to here still look like hours.
 OFFSET_PAST = 26 * 3600
 BLANK_PADDED = "ekl"
 

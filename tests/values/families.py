@@ -334,7 +334,7 @@ FAMILIES = [
             CREATE DOMAIN twice AS positive CHECK (VALUE > 1);
         """,
     ),
-    # From here on: types whose text goes to the server unchanged.
+    # The following types are sent to the server as unchanged text.
     Family(
         "network",
         ("inet", "cidr", "macaddr", "int4"),

@@ -124,7 +124,7 @@ def _judge(
         cursor.execute("SELECT * FROM guessed")
         result = cursor.pgresult
     assert result is not None
-    # The guess may take empty fields at the end for columns or not: a note says so.
+    # The guess may or may not take empty fields at the end for columns; a note says which.
     seen = [place for place, column in enumerate(chosen.columns, 1) if any(column.samples)]
     if not max(seen, default=0) < result.nfields <= chosen.width:
         fault(f"width: the table has {result.nfields} columns for {chosen.width} fields")

@@ -26,7 +26,7 @@ class Judgement:
     firsts: dict[str, int] = field(default_factory=dict)
 
     def add(self, other: Judgement) -> None:
-        """Add the faults and numbers of another one."""
+        """Add the faults and numbers of another judgement."""
         for kind, place in other.firsts.items():
             self.firsts.setdefault(kind, self.counts["cases"] + place)
         self.faults += other.faults

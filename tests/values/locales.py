@@ -31,7 +31,7 @@ def make(folder: Path) -> bool:
 
 @contextmanager
 def known(folder: Path) -> Iterator[None]:
-    """Let servers that start meanwhile know these locales (and C.UTF-8, which libc has)."""
+    """Let servers that start in the block know these locales (and C.UTF-8, which libc has)."""
     before = os.environ.get("LOCPATH")
     os.environ["LOCPATH"] = str(folder)
     try:

@@ -1,7 +1,7 @@
 """An independent reader: the meaning of a file's field in a column, without code of Inrush.
 
-It is plain Python with exact arithmetic, and slow. If it does not know a way to write a value, it
-says that the row must be a reject, so every text that a loader accepts is known here.
+It is plain Python with exact arithmetic, and slow. It must know every way to write a value that a
+loader accepts, because for any other text it says that the row must be a reject.
 """
 
 from __future__ import annotations

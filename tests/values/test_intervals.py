@@ -1,4 +1,4 @@
-"""The independent reader of intervals against PostgreSQL's own."""
+"""Compares the independent reader of intervals with PostgreSQL."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from harness.servers import Database
 
 @dataclass(frozen=True)
 class Case:
-    """A value that does not fit, why, and the nearest one that does."""
+    """A value that does not fit, the reason, and the nearest value that fits."""
 
     column_type: str
     bad: str

@@ -1,7 +1,7 @@
 """Ways to slow loads down on purpose, each with a random strength.
 
-A strength is the factor by which a load should take longer, as far as an injection can aim at it:
-its rates follow from the measurements of the control run.
+A strength is the factor by which a load should take longer. An injection can only aim at it: its
+rates follow from the measurements of the control run.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def slow_split(scene: Scene) -> Iterator[None]:
         yield
 
 
-# Two causes at once, with the ground for both.
+# Pairs of causes that act at once, each with the ground for both.
 PAIRS: dict[tuple[str, str], Ground] = {
     ("slow_disk", "slow_wal"): Ground(server="durable", source="disk"),
     ("slow_disk", "lock"): Ground(source="disk", is_straight=True),

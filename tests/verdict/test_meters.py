@@ -85,7 +85,7 @@ def test_who_holds_a_load_is_named(newest_database: Database, inrush: Inrush) ->
     with ExitStack() as gate:
         gate.enter_context(pauses.closed_gate(database))
         with inrush.start("run", path) as running:
-            # The meter has seen that the load is stopped, and asks who holds it up.
+            # The meter has seen that the load does not advance, and asks which session blocks it.
             pauses.wait_until(
                 database,
                 "SELECT EXISTS (SELECT FROM pg_stat_activity AS meter, pg_locks AS lock "

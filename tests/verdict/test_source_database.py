@@ -17,7 +17,7 @@ from verdict.disk import SlowDisk
 from verdict.network import Network
 from verdict.system import allowed
 
-# Computes for some milliseconds for each row, whatever the machine.
+# This computes for some milliseconds per row on any machine.
 BURN = """
     CREATE FUNCTION burn(id int, ms float8) RETURNS int LANGUAGE plpgsql AS $$
     DECLARE ends timestamptz := clock_timestamp() + ms * interval '1 millisecond';
@@ -124,7 +124,7 @@ def test_a_source_that_waits_for_something_else(
 
 
 def test_a_destination_that_is_slower(database: Database, target: Database, inrush: Inrush) -> None:
-    """A source that waits until the load takes its rows holds nothing back."""
+    """A source that waits until the load takes its rows does not slow the load down."""
     note = "repeat(md5(n::text), 100)"
     query = f"SELECT n AS id, {note} AS note FROM generate_series(1, 2000) AS n"
     # About 6 MB, at a rate below that of any machine.
@@ -182,7 +182,7 @@ def test_a_sampler_that_is_refused(database: Database, target: Database, inrush:
 def test_a_network_that_is_slower(
     start_server: StartServer, inrush: Inrush, link: Network, tmp_path: Path
 ) -> None:
-    """While rows of the source are under way, both ends wait."""
+    """While the source's rows are in transit, both ends wait."""
     server = start_server(18)
     server.configure(server.settings, addresses=link.server_address)
     with (server.data / "pg_hba.conf").open("a") as access:

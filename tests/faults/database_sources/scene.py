@@ -128,7 +128,8 @@ class CopyScene:
         """Check the targets while no command runs.
 
         They are unchanged, or show the source as it was at one moment during the command that
-        changed them. """
+        changed them.
+        """
         self.settle()
         now = self.look()
         self._note_digests()
@@ -272,7 +273,8 @@ class CopyScene:
     def watched(self) -> Iterator[None]:
         """Watch the targets in PostgreSQL all the time.
 
-        Fail if a target ever showed rows that it did not also show when no command ran. """
+        Fail if a target ever showed rows that it did not also show when no command ran.
+        """
         if not isinstance(self.place, PostgreSql):
             yield
             return

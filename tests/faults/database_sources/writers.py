@@ -1,7 +1,8 @@
 """Transactions that change a source while it is copied, and the history that they make.
 
 Their writes overlap. Before it commits, each transaction takes a lock and the next version. So the
-versions have the order in which the server shows the transactions to others. """
+versions have the order in which the server shows the transactions to others.
+"""
 
 from __future__ import annotations
 

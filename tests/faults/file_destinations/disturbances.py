@@ -1,7 +1,8 @@
 """The faults of loads into files: each disturbs the command of a scene once.
 
 A moment is random, or a named step at which the command dies (`POINT`) or stops (`stop:POINT`) by
-itself. `hit` is true if the fault hit a running command. """
+itself. `hit` is true if the fault hit a running command.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 A ledger identifies files by digests of their full paths, and tables by their OIDs. A test has other
 files and tables, so this module replaces the digests and the OIDs, and nothing else. It first
-computes each digest for the old path, and fails if the fixture has another digest for it. """
+computes each digest for the old path, and fails if the fixture has another digest for it.
+"""
 
 from __future__ import annotations
 

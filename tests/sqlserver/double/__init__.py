@@ -13,7 +13,8 @@ each error and the page that describes it. It also enforces these rules, which h
 - packets have the size that the login granted, and a message ends with its end mark.
 
 A statement that passes on the double may fail on a server: the double shows only that the
-destination keeps these rules. No speed is measured with it. """
+destination keeps these rules. No speed is measured with it.
+"""
 
 from .errors import NotInDoubleError, SqlError
 from .server import Double

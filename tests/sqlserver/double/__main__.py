@@ -2,7 +2,8 @@
 
 It prints the URL of its database, and then answers each line of its input: a JSON object with a
 batch (`sql`), with rows for a table (`rows`, `into`), or with attributes of the database to set
-(`set`). An answer is a line, too: `ok`, or the error. The program ends when its input ends. """
+(`set`). An answer is a line, too: `ok`, or the error. The program ends when its input ends.
+"""
 
 from __future__ import annotations
 

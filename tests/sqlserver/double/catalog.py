@@ -37,7 +37,8 @@ _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19, "real": 24, "fl
 def catalog_view(session: SessionBase, name: str, object_id: int | None) -> View:
     """Return a view of `sys`, of one object or of all.
 
-    The query waits for objects that another session is changing. """
+    The query waits for objects that another session is changing.
+    """
     database = session.database
     name = name.lower()
     refuse_view(database, name)

@@ -3,7 +3,8 @@
 The columns are those of sys.dm_exec_requests and sys.dm_exec_sessions
 (https://learn.microsoft.com/sql/relational-databases/system-dynamic-management-views/). Only
 sessions with a request have a row in the first one. Without VIEW SERVER STATE a login sees only its
-own session. """
+own session.
+"""
 
 from __future__ import annotations
 

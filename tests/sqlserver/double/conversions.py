@@ -1,7 +1,8 @@
 """Converts values to the types of columns.
 
 For the rules of cutting and rounding, see "Truncating and rounding results" of
-https://learn.microsoft.com/sql/t-sql/functions/cast-and-convert-transact-sql. """
+https://learn.microsoft.com/sql/t-sql/functions/cast-and-convert-transact-sql.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +85,8 @@ def converted(value: Any, kind: SqlType) -> Any:
 def moment(text: str, kind: SqlType) -> str:
     """Return a moment as rows contain it: with all digits of its type, and the offset of UTC.
 
-    A text that is not a moment is an error (241). """
+    A text that is not a moment is an error (241).
+    """
     text, _, zone = text.replace("T", " ").replace("Z", "+00:00").partition("+")
     if zone not in ("", "00:00"):
         raise NotInDoubleError(f"the offset +{zone}")

@@ -235,7 +235,8 @@ class Definitions(Rows):
         """Add a bound, with a Sch-M lock on all tables that have the function.
 
         "Always keep empty partitions at both ends of the partition range": the server would move
-        the rows of the split partition one by one; here that is refused. """
+        the rows of the split partition one by one; here that is refused.
+        """
         database = self.database
         function = database.functions.get(name.lower())
         if function is None:

@@ -1,7 +1,8 @@
 """The errors of the double: the rules of SQL Server that it enforces, each with its number.
 
 The numbers and texts are those of the documentation. If no page describes a rule, another source is
-named. """
+named.
+"""
 
 from __future__ import annotations
 
@@ -415,4 +416,4 @@ class SqlError(Exception):
 
 
 class NotInDoubleError(Exception):
-    """A statement that the double does not know: the test must be changed, or the double."""
+    """A statement that the double does not know: the test or the double must be changed."""

@@ -31,7 +31,7 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "*": operator.mul,
     "%": operator.mod,
 }
-# More digits than any number has.
+# A precision with more digits than any number has.
 _DIGITS = 76
 AGGREGATES = ("COUNT_BIG", "COUNT", "MAX", "MIN", "SUM")
 
@@ -100,7 +100,7 @@ class Evaluator:
         return self._windows[id(node)][id(scope)]
 
     def key(self, nodes: list[Node], scope: Scope) -> tuple[Any, ...]:
-        """Return values in a form in which equal ones are equal; NULL is equal to NULL."""
+        """Return values in a form in which SQL's equal values are equal; NULL is equal to NULL."""
         found = []
         for node in nodes:
             value = self.value(node, scope)

@@ -31,7 +31,7 @@ def _difference(part: str, begin: str, end: str) -> int:
 
 
 def _added(part: str, number: int, moment: str) -> str:
-    """Add to a moment of UTC; the parts of a second stay."""
+    """Add to a moment of UTC; the fraction of a second stays."""
     seconds = {"second": 1, "minute": 60}.get(part)
     if seconds is None:
         raise NotInDoubleError(f"DATEADD({part})")

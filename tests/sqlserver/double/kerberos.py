@@ -23,7 +23,7 @@ class _Store(ctypes.Structure):
 
 
 class KerberosError(Exception):
-    """The library refuses the client's token."""
+    """Raised if the library refuses the client's token."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Service:
     """A server that proves who it is by a keytab."""
 
     keytab: Path
-    # It accepts logins without sending its own proof.
+    # True if it accepts logins without proving its own identity.
     keeps_its_proof: bool = False
     # Users that have no login on the server.
     unknown: frozenset[str] = frozenset()

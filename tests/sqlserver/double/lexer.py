@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from .errors import SqlError
 from .types import SqlType
 
-# Words of conditions that are no names.
+# Words of conditions that are not names.
 _WORDS = (
     "AND",
     "OR",
@@ -53,7 +53,7 @@ class Token:
         )
 
     def is_word(self, *words: str) -> bool:
-        """Return whether it is one of these words, unquoted."""
+        """Return whether the token is one of these words, unquoted."""
         return self.kind == "word" and self.text.upper() in words
 
 
@@ -82,7 +82,7 @@ def tokens(sql: str, *, quoted_identifiers: bool = True) -> list[Token]:
 
 @dataclass
 class Name:
-    """The name of an object: its schema, if it is written, and its own."""
+    """The name of an object: its schema, if one is written, and its own name."""
 
     schema: str | None
     name: str
@@ -109,7 +109,7 @@ class TokenReader:
         return self._peek().is_word(*words)
 
     def _take(self, *words: str) -> bool:
-        """Take these words, one after the other, if they follow."""
+        """Read these words, one after the other, if they come next."""
         if all(self._peek(at).is_word(word) for at, word in enumerate(words)):
             self._at += len(words)
             return True

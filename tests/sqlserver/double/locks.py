@@ -2,8 +2,8 @@
 
 The modes and their compatibility are those of the "Transaction locking and row versioning guide"
 (https://learn.microsoft.com/sql/relational-databases/sql-server-transaction-locking-and-row-versioning-guide#lock-compatibility).
-BU is compatible with itself and with Sch-S alone, so bulk loads into one heap share its lock, and
-nobody else reads or writes it.
+BU is compatible only with itself and with Sch-S. So bulk loads into one heap share its lock, and no
+other session reads or writes the heap.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _COMPATIBLE: dict[str, set[str]] = {
     "BU": {"Sch-S", "BU"},
     "Sch-M": set(),
 }
-# How often a waiting session looks whether its client is still there.
+# How often a waiting session checks that its client still exists.
 _LOOK_SECONDS = 0.02
 
 
@@ -61,7 +61,7 @@ class Locks:
         try:
             while others := blockers():
                 if owner not in self._waits:
-                    # For tests that wait until somebody waits.
+                    # This is for tests that wait until a session waits.
                     self.changed.notify_all()
                 self._waits[owner] = others
                 if self._waits_for_itself(owner):
@@ -95,7 +95,7 @@ class Locks:
         return False
 
     def release(self, owner: Any, resource: Hashable | None = None) -> None:
-        """Release a lock, or all of an owner."""
+        """Release a lock, or all locks of an owner."""
         for name in [resource] if resource is not None else list(self._held):
             self._held[name].pop(owner, None)
             if not self._held[name]:

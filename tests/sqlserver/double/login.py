@@ -1,4 +1,4 @@
-"""What a LOGIN7 says ([MS-TDS] 2.2.6.4)."""
+"""The content of a LOGIN7 message ([MS-TDS] 2.2.6.4)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from ..tokens import features
 
-# A ticket logs in ("fIntSecurity"), and the length of a ticket that stands in a field of 32 bits.
+# The flag of a login by ticket ("fIntSecurity"), and the length that means that the ticket's length
+# is in a field of 32 bits.
 _INTEGRATED_SECURITY, _LONG = 0x80, 0xFFFF
 
 
 @dataclass(frozen=True)
 class Login:
-    """A login, as the client asks for it."""
+    """A login that a client requests."""
 
     packet_bytes: int
     process_id: int

@@ -34,7 +34,7 @@ class Index:
 
 @dataclass
 class Computed:
-    """What the server computes a column from: an expression, and its text as it was written.
+    """The expression from which the server computes a column, and its text as it was written.
 
     https://learn.microsoft.com/sql/t-sql/statements/alter-table-computed-column-definition-transact-sql
     """

@@ -1,7 +1,7 @@
 """Reads the T-SQL that the tests and the destination write: a part of the language, strictly.
 
-A statement that is not known raises `NotInDoubleError`, so that nothing is answered by guess.
-Expressions and statements are tuples: their kind, then their parts.
+An unknown statement raises `NotInDoubleError`, so that no answer is a guess. Expressions and
+statements are tuples: their kind, then their parts.
 """
 
 from __future__ import annotations

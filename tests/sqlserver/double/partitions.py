@@ -22,7 +22,7 @@ class PartitionFunction:
     kind: SqlType
     is_right: bool
     bounds: tuple[Any, ...]
-    # How often it was changed.
+    # How often the function was changed.
     changes: int = 0
 
     @property
@@ -44,7 +44,7 @@ class PartitionFunction:
         return bounds[number - 1], bounds[number], self.is_right
 
     def contains(self, number: int, other: PartitionFunction, other_number: int) -> bool:
-        """Return whether a partition contains one of another function."""
+        """Return whether a partition contains a partition of another function."""
         low, high, is_right = self.ends(number)
         other_low, other_high, other_is_right = other.ends(other_number)
         if is_right != other_is_right and (low, high) != (None, None):

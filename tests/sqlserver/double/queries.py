@@ -1,4 +1,4 @@
-"""Queries of a session: which rows a statement sees, and for which it waits."""
+"""Queries of a session: which rows a statement sees, and for which rows it waits."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Queries(SessionBase):
         return Result(names=names, rows=found, columns=self._described(query), count=len(found))
 
     def _described(self, query: Select) -> list[Column] | None:
-        """Return the columns of a query of one table; None if it computes others than texts."""
+        """Return the columns of a query of one table; None if it computes anything but texts."""
         if len(query.sources) != 1 or query.group:
             return None
         source = query.sources[0]
@@ -153,7 +153,7 @@ class Queries(SessionBase):
         return [alias for _, alias in query.items], rows
 
     def has_row(self, query: Select, outer: Scope) -> bool | None:
-        """Return whether a subquery has a row, if that can be told by a key; otherwise None."""
+        """Return whether a subquery has a row, if a key decides this; otherwise None."""
         if id(query) not in self.keys:
             self.keys[id(query)] = self._keys_of(query)
         found = self.keys[id(query)]
@@ -243,7 +243,8 @@ class Queries(SessionBase):
                 is_unlocked = self.is_snapshot or "NOLOCK" in source.hints
                 self.table(source.name, "Sch-S" if is_unlocked else mode)
             if "READPAST" in source.hints and "READCOMMITTEDLOCK" not in source.hints:
-                # The server refuses it with READ_COMMITTED_SNAPSHOT on; the double always does.
+                # The server refuses this hint with READ_COMMITTED_SNAPSHOT on; the double always
+                # does.
                 raise SqlError(650)
 
     def _scopes(self, query: Select, outer: Scope | None) -> Iterator[Scope]:
@@ -288,7 +289,7 @@ class Queries(SessionBase):
         if id(source) not in self.joins:
             found = (equality(one, source.alias) for one in conditions(source.on))
             equalities = [one for one in found if one is not None]
-            # The source is kept, so that no other one gets its id.
+            # The source is kept, so that no other source gets its id.
             self.joins[id(source)] = (source, None)
             if equalities:
                 columns, rows = self._source_rows(source, None)
@@ -355,7 +356,7 @@ class Queries(SessionBase):
             yield from chunk.rows(table.columns)
 
     def _visible(self, table: Table, hints: set[str], where: Node | None) -> Iterator[Row]:
-        """Return the rows that a statement sees; those of other transactions once they end."""
+        """Return the rows that a statement sees, after waiting unless a hint forbids it."""
         place, wanted = self._sought(table, where)
         own = self.transaction
         for row in list(table.rows):
@@ -373,7 +374,7 @@ class Queries(SessionBase):
             yield row
 
     def _sought(self, table: Table, where: Node | None) -> tuple[int | None, Any]:
-        """Return the key that a condition asks for; only its rows are looked at."""
+        """Return the key that a condition asks for; only the key's rows are read."""
         if where is None:
             return None, None
         if where[0] == "and":

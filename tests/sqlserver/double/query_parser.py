@@ -12,7 +12,7 @@ from typing import Any
 from .lexer import Name, Token, TokenReader
 from .nodes import Node
 
-# Words that follow a table, and are no alias.
+# Words that may follow a table and are not an alias.
 _AFTER_SOURCES = (
     "WHERE",
     "JOIN",
@@ -57,7 +57,7 @@ class Select:
     order: list[tuple[Node, bool]]
     group: list[Node] = field(default_factory=list)
     distinct: bool = False
-    # The table that it makes.
+    # The table that SELECT ... INTO makes.
     into: Name | None = None
     having: Node | None = None
 

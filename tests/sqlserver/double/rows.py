@@ -26,7 +26,7 @@ def _partner(own: Source | None, others: list[Source]) -> Source:
     """Return the source with which the rows of a table are joined."""
     assert own is not None
     assert len(others) == 1
-    # `ON` compares both, whichever comes first.
+    # `ON` may name either of the two first.
     return replace(others[0], percent=None, on=own.on or others[0].on)
 
 
@@ -262,7 +262,7 @@ class Rows(Queries):
         return found
 
     def _hold(self, found: list[Row], table: Table) -> None:
-        """Make rows those of the transaction, once nobody else has them."""
+        """Lock rows for the transaction, once no other transaction holds them."""
         own = self.transaction
         for row in found:
             blockers = lambda row=row: row.shares - {own}  # noqa: E731

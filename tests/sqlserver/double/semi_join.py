@@ -12,11 +12,11 @@ from .types import Column
 
 @dataclass(frozen=True)
 class Equality:
-    """A column of the subquery that equals an expression of the query around it."""
+    """A column of the subquery that must equal an expression of the outer query."""
 
     inner: Node
     outer: Node
-    # NULL is equal to NULL.
+    # True if NULL is equal to NULL.
     with_null: bool
 
 
@@ -27,7 +27,7 @@ class Keys:
     equalities: list[Equality]
     # The columns and values of each row, as a scope has them.
     rows: dict[tuple[Any, ...], list[Any]]
-    # The condition that a row must fulfil, too.
+    # The other condition that a row must fulfil.
     rest: Node | None
 
 

@@ -45,7 +45,7 @@ ENCRYPTION_OFF, ENCRYPTION_ON, NO_ENCRYPTION, ENCRYPTION_REQUIRED = 0, 1, 2, 3
 _FEDERATED, _FEDERATED_LOGIN, _SECURITY_TOKEN = 6, 2, 1
 # "The maximum network packet size for encrypted connections is 16,383 bytes."
 _ENCRYPTED_PACKET_BYTES_MAX = 16_383
-# What garbles the answer to the rows of a bulk load.
+# The value of `garbage_to` for the answer to the rows of a bulk load.
 ROWS = "the rows of a bulk load"
 
 
@@ -58,22 +58,22 @@ class Double:
     """A server with one database, until it is closed."""
 
     database: Database = field(default_factory=lambda: Database("test"))
-    # Logins with their passwords; others may log in with any.
+    # Logins with their passwords; other users may log in with any password.
     passwords: dict[str, str] = field(default_factory=dict)
     # Access tokens that log in without user and password ([MS-TDS] 2.2.6.4, FEDAUTH).
     tokens: set[str] = field(default_factory=set)
-    # The keys by which the server proves who it is to users with Kerberos tickets.
+    # The keys by which the server proves its identity to users with Kerberos tickets.
     kerberos: Service | None = None
     packet_bytes_max: int = 32_767
     encryption: int = NO_ENCRYPTION
     # The certificate and key of the server, and whether TLS comes first (TDS 8.0).
     certificate: tuple[Path, Path] | None = None
     strict: bool = False
-    # A bulk load is refused as soon as its error is found, and not after its last packet.
+    # True if a bulk load is refused as soon as its error is found, not after its last packet.
     refuses_early: bool = False
-    # What is added to the count of the rows of each bulk load.
+    # A number that is added to the row count of each bulk load.
     miscounts_by: int = 0
-    # After such a refusal the server reads no more, and keeps the connection open.
+    # True if the server reads no more after such a refusal, but keeps the connection open.
     stops_reading: bool = False
     # A bulk load with more rows is refused: the server is full (error 1105).
     rows_max: int | None = None
@@ -87,10 +87,10 @@ class Double:
     node: int = 0
     # The first batch that contains this text is run, and its connection ends before the answer.
     loses_answer_to: str | None = None
-    # The number of clients that it turns away next, as a server does that starts again.
+    # The number of next clients that it turns away, like a server that is restarting.
     turns_away: int = 0
-    # The answer to the first batch that contains this text is no answer of TDS; `ROWS` stands for
-    # the rows of a bulk load.
+    # The answer to the first batch that contains this text is not valid TDS; `ROWS` means the rows
+    # of a bulk load.
     garbage_to: str | None = None
     port: int = 0
     # Every batch, in the order of their beginnings.
@@ -303,7 +303,7 @@ class Client(Connection):
         return True
 
     def _user(self, login: Login) -> tuple[str, bytes]:
-        """Return who logs in, and the tokens of the answer that prove the server's identity."""
+        """Return the user, and the tokens of the answer that prove the server's identity."""
         server = self._server
         if login.ticket is not None:
             return self._user_of_ticket(login)
@@ -335,7 +335,7 @@ class Client(Connection):
         return user, b"" if service.keeps_its_proof else security_token(answer)
 
     def _takes(self, feature: bytes) -> bool:
-        """Return whether a token is known, encrypted, and its login repeats the PRELOGIN."""
+        """Return whether a token is known and encrypted, and its login repeats the PRELOGIN."""
         options, length = struct.unpack_from("<BI", feature)
         token = feature[5:].decode("utf-16-le")
         is_whole = len(feature) == 5 + length
@@ -404,7 +404,7 @@ class Client(Connection):
             self.session.answering = None
 
     def _garble(self, sql: str) -> None:
-        """Send what is no answer, if that is asked for, and leave."""
+        """If the test asks for it, send an invalid answer and close the connection."""
         text = self._server.garbage_to
         if text is not None and text in sql:
             self._server.garbage_to = None
@@ -412,7 +412,7 @@ class Client(Connection):
             raise GoneError
 
     def _read(self) -> None:
-        """Take the time that the rows of a table need."""
+        """Wait for the time that sending a table's rows shall take."""
         end = time.monotonic() + self._server.read_seconds
         while time.monotonic() < end:
             self._look()

@@ -153,8 +153,9 @@ class Session(Switching):
         if not isinstance(found, Table):
             raise SqlError(208, name.name)
         editions.refuse_bulk_load(self.database, found.partition_column)
-        # A bare heap shares BU; an index makes it Sch-M, so that a second load waits. Into a
-        # columnstore, "TABLOCK takes an X lock on the table", so loads in parallel wait, too.
+        # Loads into a heap without indexes share BU; with an index the lock is Sch-M, so that a
+        # second load waits. Into a columnstore, "TABLOCK takes an X lock on the table", so loads in
+        # parallel wait, too.
         mode = "IX"
         if "TABLOCK" in hints:
             mode = "X" if columnstore(found) else "Sch-M" if found.indexes else "BU"
@@ -163,7 +164,7 @@ class Session(Switching):
         return Result(awaits_rows=True)
 
     def feed(self, payload: bytes) -> None:
-        """Take the payload of a packet of the bulk load; after an error nothing is looked at."""
+        """Take in the payload of a packet of the bulk load; after an error it is ignored."""
         bulk = self.bulk
         assert bulk is not None
         if bulk.error is not None:

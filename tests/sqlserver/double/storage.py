@@ -19,7 +19,7 @@ from .partitions import PartitionFunction, PartitionScheme
 from .query_parser import Select
 from .types import Column, rows, walker
 
-# Chunks of rows that are larger are compressed: tests load some hundred megabytes.
+# Larger chunks of rows are compressed, because tests load some hundred megabytes.
 _COMPRESSED_BYTES = 1 << 20
 
 
@@ -45,8 +45,8 @@ class Row:
     deleted: bool = False
     # Transactions that keep what they have read (REPEATABLEREAD).
     shares: set[Transaction] = field(default_factory=set)
-    # Writers that wait for those. A lock is granted in the order of the requests: who reads the
-    # row next waits behind them.
+    # Writers that wait for these transactions. Locks are granted in the order of the requests, so
+    # the next reader of the row waits behind the writers.
     claims: list[Transaction] = field(default_factory=list)
     # The values that were committed last; None if there are none.
     committed: list[Any] | None = None
@@ -101,12 +101,12 @@ class Table:
     partition_column: str | None = None
     # The filegroup of its large values, if it has such columns and no partitions.
     large_value_space: str | None = None
-    # What else the catalog says of it: `change_tracking`, `fulltext_index`, `out_of_row`,
-    # `text_in_row`, `is_published`, `is_merge_published`, `is_replicated`, `is_tracked_by_cdc`.
+    # Other traits in the catalog: `change_tracking`, `fulltext_index`, `out_of_row`, `text_in_row`,
+    # `is_published`, `is_merge_published`, `is_replicated`, `is_tracked_by_cdc`.
     traits: set[str] = field(default_factory=set)
     # DATA_COMPRESSION by partition; 0 for all of them.
     compression: dict[int, str] = field(default_factory=dict)
-    # Its rows when its statistics were updated last.
+    # The number of its rows when its statistics were last updated.
     rows_analyzed: int | None = None
     # The rowgroups, if its rows are in a columnstore.
     rowgroups: list[RowGroup] = field(default_factory=list)
@@ -125,13 +125,13 @@ class Table:
 
     @property
     def row_count(self) -> int:
-        """Return its rows, committed or not."""
+        """Return the number of its rows, committed or not."""
         rows = sum(1 for row in self.rows if not row.deleted)
         return rows + sum(chunk.count for chunk in self.chunks)
 
     @property
     def bytes(self) -> int:
-        """Return about how many bytes its rows take."""
+        """Return the approximate number of bytes of its rows."""
         return sum(chunk.bytes for chunk in self.chunks) + 100 * len(self.rows)
 
     def walker(self) -> Callable[[Any, int, int], tuple[int, int]]:
@@ -187,9 +187,9 @@ class Database:
         self.pages_of_a_row = 0
         # The catalog counts each row this many times, because tests have few rows.
         self.counted_rows_of_a_row = 1
-        # Rows of a full rowgroup, and the fewest rows of a batch that are compressed; why builds of
-        # columnstores end their last rowgroups, if it is not that no rows are left; whether the
-        # login may see rowgroups.
+        # The rows of a full rowgroup, and the fewest rows of a batch that are compressed. The
+        # reason why builds of columnstores close their last rowgroups, if it is not that no rows
+        # are left. Whether the login may see rowgroups.
         self.rowgroup_rows_max = 1_048_576
         self.compressed_rows_min = 102_400
         self.trims_builds_for: str | None = None
@@ -206,7 +206,7 @@ class Database:
         self.shows_server_state = True
         # The objects that the login may not ALTER.
         self.not_altered: set[int] = set()
-        # The sessions by their numbers, and what all requests wait for, if it is not a lock.
+        # The sessions by number, and the wait type of all requests that do not wait for a lock.
         self.sessions: dict[int, Any] = {}
         self.wait_type: str | None = None
         # Milliseconds that each session has waited, by wait type.

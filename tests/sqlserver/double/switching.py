@@ -209,7 +209,7 @@ _OF_NO_TABLE = {"change_tracking": 4900, "fulltext_index": 4918, "is_merge_publi
 
 
 def _check_computed(one: Column, source: Table, other: Column, target: Table) -> None:
-    """Refuse computed columns that are not the same."""
+    """Refuse computed columns that differ."""
     if one.computed is None and other.computed is None:
         return
     if one.computed is None:
@@ -224,7 +224,7 @@ def _check_computed(one: Column, source: Table, other: Column, target: Table) ->
 
 
 def _check_traits(source: Table, target: Table) -> None:
-    """Refuse what the catalog says of the tables and their columns."""
+    """Refuse traits of the tables and columns that forbid a SWITCH."""
     for table in (source, target):
         for trait, number in _OF_NO_TABLE.items():
             if trait in table.traits:

@@ -123,7 +123,7 @@ class SqlType:
         return COLLATIONS[self.collation.lower()][2]
 
     def type_info(self, *, nullable: bool) -> bytes:
-        """Return TYPE_INFO: types of numbers that are NOT NULL have one of their own."""
+        """Return TYPE_INFO; numeric types that are NOT NULL have a code of their own."""
         if self.name in _FIXED:
             return _NULLABLE[self.name] if nullable else _FIXED[self.name]
         if self.name in ("decimal", "numeric"):
@@ -305,10 +305,10 @@ class Column:
     seed: int = 1
     increment: int = 1
     default: Any = None
-    # What the server computes it from.
+    # The expression from which the server computes it.
     computed: Computed | None = None
-    # What else the catalog says of it: `rowguidcol`, `filestream`, `ansi_unpadded`,
-    # `xml_collection`, `rule`.
+    # Other traits in the catalog: `rowguidcol`, `filestream`, `ansi_unpadded`, `xml_collection`,
+    # `rule`.
     traits: frozenset[str] = frozenset()
 
 
