@@ -11,8 +11,8 @@ HEAD = """\
 # Types by destination
 
 The conformance suite writes this page from the values that it has loaded and read back; do not edit
-it by hand (`INRUSH_BLESS=1 pytest tests/conformance -k matrix`). The table shows, for each type of a
-package, the type of the column in a new table. The suite loaded NULL and the values of the
+it by hand (`INRUSH_BLESS=1 pytest tests/conformance -k matrix`). The table shows, for each type of
+a package, the type of the column in a new table. The suite loaded NULL and the values of the
 [last table](#what-was-tried) into every destination. Each value was read back exactly as it was in
 the file, or its row was a reject. A number refers to a note below the table, which says what is not
 loaded, and why.
