@@ -282,7 +282,7 @@ def test_a_compressed_file_is_read_to_its_end(newest_database: Database, inrush:
     assert files["rows"] == 60_000
     assert files["text_bytes"] == len(ROWS)
     inrush.write("t.tbl.gz", whole[: len(whole) // 2])
-    inrush("preflight", path).expect(PREFLIGHT_FAILED, "ends in its middle")
+    inrush("preflight", path).expect(PREFLIGHT_FAILED, "ends too early")
 
 
 @pytest.mark.parametrize("more", [{}, {"atomic": False}])

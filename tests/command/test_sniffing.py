@@ -40,7 +40,7 @@ def test_a_new_table_has_the_guessed_columns(newest_database: Database, inrush: 
 def test_init_writes_a_package_that_runs(newest_database: Database, inrush: Inrush) -> None:
     inrush.write("people.csv", SEMICOLONS)
     words = ("init", "people.csv", "--to", newest_database.url)
-    inrush(*words).expect(CLEAN, "`;` stands between fields", "date (%d.%m.%Y)")
+    inrush(*words).expect(CLEAN, "`;` separates fields", "date (%d.%m.%Y)")
     inrush(*words).expect(USAGE, "people.toml exists already", "--force")
     inrush("check", "people.toml").expect(CLEAN)
     inrush("run", "people.toml").expect(CLEAN)

@@ -262,8 +262,8 @@ def test_merged_rows_stay_and_are_not_to_be_deleted(
 @pytest.mark.parametrize(
     ("statement", "says"),
     [
-        ("INSERT INTO two VALUES (7, 'later')", "which has 3 rows now"),
-        ("DELETE FROM two WHERE id = 210", "which has 1 row now"),
+        ("INSERT INTO two VALUES (7, 'later')", "but now it has 3 rows"),
+        ("DELETE FROM two WHERE id = 210", "but now it has 1 row"),
         ("DROP TABLE two", "was removed"),
     ],
     ids=["inserted", "deleted", "dropped"],

@@ -614,7 +614,7 @@ def test_encrypted_columns_are_told(
         writer.write_table(table)
     outcome = inrush("load", path, "--to", newest_database.url, "--table", "t")
     outcome.expect(FAILED, "t.parquet", "encrypted", "no key", "without encryption")
-    assert "not written or copied to its end" not in outcome.said
+    assert "not written or copied completely" not in outcome.said
 
 
 def test_a_dictionary_at_byte_0_is_none(newest_database: Database, inrush: Inrush) -> None:

@@ -336,7 +336,7 @@ def test_a_new_target_has_the_primary_key(
     assert target.rows("SELECT count(*), sum(v) FROM t") == [(300, 45150)]
     database.execute("CREATE TABLE c () INHERITS (t); INSERT INTO c SELECT * FROM ONLY t LIMIT 9")
     plan = inrush(*words, "--into", "all", "--to", target.url).expect(CLEAN)
-    assert "that of public.t does not hold for the rows of its child tables" in plan.said
+    assert "the primary key of public.t does not cover the rows of its child tables" in plan.said
     assert target.rows(keys.replace("'t'", "'\"all\"'")) == []
     database.execute("DROP TABLE c")
     # The key is not copied if one of its columns is left out.

@@ -361,7 +361,7 @@ def test_a_standby_that_cancels_is_told(
             return of_weight(report_of(inrush, text), "hurts")
 
         (told,) = hurts("1ms", "off")
-        assert "a standby, which cancels a reading transaction" in told["what"]
+        assert "is a standby: it cancels a reading transaction" in told["what"]
         assert "for 0.001 s (max_standby_streaming_delay)" in told["what"]
         assert "the run is predicted to take" in told["what"]
         assert "hot_standby_feedback = on" in told["hint"]

@@ -141,7 +141,7 @@ REFUSED = {
     "a condition that closes our parenthesis": (
         ["--table", "many", "--where", "id < 10) OR (id > 20"],
         USAGE,
-        "in `where` parentheses",
+        "`where` has unbalanced parentheses",
     ),
     "a query that closes our parenthesis": (
         [
@@ -159,12 +159,12 @@ REFUSED = {
             "1 = 0)) AS x; DELETE FROM many; SELECT * FROM (SELECT 1 AS id WHERE (1 = 1",
         ],
         USAGE,
-        "in `where` parentheses",
+        "`where` has unbalanced parentheses",
     ),
     "a query whose comment swallows what we write": (
         ["--query", "SELECT id FROM many /*"],
         USAGE,
-        "in the query parentheses, quotes, brackets or comments",
+        "the query has unbalanced parentheses, quotes, brackets or comments",
     ),
     "changed rows": (["--table", "many", "--since", "id"], USAGE, "since"),
 }

@@ -125,7 +125,7 @@ def test_rows_of_empty_partitions_are_taken_out(loads: Loads) -> None:
     loads.make(OLD)
     name = run(loads, MARCH, mode="append")
     loads.make("INSERT INTO t VALUES (7, '2024-03-09', NULL)")
-    says = 'left partition 3 of "dbo"."t" with 1 row, which has 2 rows now'
+    says = 'partition 3 of "dbo"."t" had 1 row, but now it has 2 rows'
     undo(loads, name).expect(FAILED, says, "nothing was changed")
     loads.make("DELETE FROM t WHERE id = 7", "INSERT INTO t VALUES (8, '2024-02-09', NULL)")
     undo(loads, name, "--drop").expect(CLEAN)
@@ -212,9 +212,9 @@ def test_a_run_of_an_older_ledger(loads: Loads) -> None:
     loads.make(PLAIN)
     old = run(loads, JANUARY, mode="append")
     loads.make('DROP TABLE "inrush"."change"')
-    undo(loads, old).expect(FAILED, "an earlier version of Inrush loaded it", "nothing was changed")
+    undo(loads, old).expect(FAILED, "an earlier version of Inrush made the run", "nothing was changed")
     name = run(loads, FEBRUARY, **KEEP)
-    undo(loads, old).expect(FAILED, "an earlier version of Inrush loaded it")
+    undo(loads, old).expect(FAILED, "an earlier version of Inrush made the run")
     undo(loads, name).expect(CLEAN)
     assert loads.ids() == [1, 2]
 

@@ -19,7 +19,7 @@ from harness.packages import flow, package, step
 
 IN_INSERT = "the steps are a part of the statement that adds the rows"
 BEFORE_INSERT = "the steps are evaluated before the rows are sent, because"
-FAILED = "the steps in the destination's statement fail for a row"
+FAILED = "the steps in the destination's statement failed for a row"
 COLUMNS = [
     "id integer not null",
     "note text",

@@ -66,7 +66,10 @@ pub fn cell(array: &dyn Array, row: usize) -> Result<Option<String>, ArrowError>
 }
 
 fn odd(array: &dyn Array) -> ArrowError {
-    ArrowError::NotYetImplemented(format!("an answer of the type {}", array.data_type()))
+    ArrowError::NotYetImplemented(format!(
+        "an answer with values of the type {}",
+        array.data_type()
+    ))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub fn opening() -> MutexGuard<'static, ()> {
 }
 
 /// The beginning of the message about a setting whose value DuckDB refuses.
-pub const SETTING: &str = "it does not take the value of its setting";
+pub const SETTING: &str = "DuckDB refuses the value of its setting";
 
 /// Refuses a file that this process has open already. DuckDB's lock keeps out other processes, but not a second
 /// instance in the same process: two instances in one process would both write to the file and corrupt it.

@@ -116,7 +116,7 @@ pub fn account(report: &RunReport, report_path: Option<&Path>) -> String {
             && let Some(folder) = path.parent()
         {
             line(format!(
-                "rejected rows: {} (`inrush rejects show` tells why)",
+                "rejected rows: {} (`inrush rejects show` shows why)",
                 folder.join("rejects").display()
             ));
         }

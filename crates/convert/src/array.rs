@@ -56,8 +56,7 @@ fn of_element(subscripts: &[i64], text: &str, error: ValueError) -> ValueError {
     let more = if end < text.len() { "..." } else { "" };
     let takes_none = match names_a_setting(&error.reason) {
         true => {
-            ". The elements of an array take no such setting: write them as their type keeps them, or load the column \
-             as text"
+            ". Elements of an array take no such setting: correct the elements, or load the column as text"
         }
         false => "",
     };

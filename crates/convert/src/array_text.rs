@@ -20,9 +20,9 @@ pub(super) fn each_element(text: &str, element: &mut TakeElement<'_>) -> Result<
     reader.skip_blanks();
     if reader.peek() != Some(b'{') {
         return Err(fault(if bounds.is_empty() {
-            "an array begins with `{`"
+            "an array must begin with `{`"
         } else {
-            "`={` follows the bounds"
+            "`={` must follow the bounds"
         }));
     }
     reader.contents(&bounds, element)?;
@@ -99,7 +99,7 @@ impl Reader<'_> {
                 false => (1, first),
             };
             if !self.eat(b']') {
-                return Err(fault("bounds are written [1:3]"));
+                return Err(fault("bounds must be written as in [1:3]"));
             }
             if upper < lower || upper == i64::from(i32::MAX) {
                 return Err(fault(
@@ -112,7 +112,7 @@ impl Reader<'_> {
             });
         }
         if !bounds.is_empty() && !self.eat(b'=') {
-            return Err(fault("`={` follows the bounds"));
+            return Err(fault("`={` must follow the bounds"));
         }
         Ok(bounds)
     }
@@ -129,7 +129,7 @@ impl Reader<'_> {
         let number: Result<i32, _> = self.text[start..self.at].parse();
         number
             .map(i64::from)
-            .map_err(|_| fault("bounds are whole numbers of 32 bits"))
+            .map_err(|_| fault("bounds must be whole numbers of 32 bits"))
     }
 
     /// Reads the contents of the braces.
@@ -318,7 +318,7 @@ fn unclosed() -> ValueError {
 }
 
 fn too_deep() -> ValueError {
-    fault("an array has at most six dimensions")
+    fault("an array can have at most six dimensions")
 }
 
 #[cfg(test)]

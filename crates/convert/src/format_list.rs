@@ -159,9 +159,8 @@ fn refuse_ambiguous(
                 column: column.name.clone(),
                 format: first.text.clone(),
                 reason: format!(
-                    "{text:?} is one value by this format and another by {:?}, which the column \
-                     declares, too, so a row would have two meanings; declare only the format of \
-                     the file",
+                    "{text:?} is one value by this format and another by {:?}, which the column also declares, so a \
+                     row would have two meanings; declare only the format of the file",
                     second.text
                 ),
             });

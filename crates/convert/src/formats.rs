@@ -270,7 +270,7 @@ fn check_letters(
         );
     }
     if has(b's') && letters.len() > 1 {
-        return Err("seconds since 1970 (%s) stand alone".to_owned());
+        return Err("seconds since 1970 (%s) must be the only code of a format".to_owned());
     }
     if has(b's') && !matches!(format_use, FormatUse::TimestampTz { .. }) {
         return Err(

@@ -137,11 +137,15 @@ fn parse_words(text: &[u8], fields: Option<IntervalFields>) -> Result<Sum, Value
         let is_apart = !before.is_some_and(u8::is_ascii_alphabetic);
         let has_sign = matches!(cursor.peek(), Some(b'+' | b'-'));
         if !is_apart && has_sign {
-            return Err(fault("a sign follows a unit without a blank"));
+            return Err(fault(
+                "there is no blank between a unit and the sign after it",
+            ));
         }
         let may_follow = |unit: &&str| unit.as_bytes().eq_ignore_ascii_case(unit_before);
         if !is_apart && !DIGITS_MAY_FOLLOW.iter().any(may_follow) {
-            return Err(fault("a number follows a unit without a blank"));
+            return Err(fault(
+                "there is no blank between a unit and the number after it",
+            ));
         }
         let is_negative = sign(&mut cursor);
         if cursor.peek() == Some(b'.') && (has_sign || !is_apart) {
@@ -234,7 +238,7 @@ fn add_years_and_months(
     }
     if months > MONTHS_BESIDE_YEARS_MAX {
         return Err(ValueError::out_of_range(
-            "months after years are 0 to 11 in an interval",
+            "months after years must be 0 to 11 in an interval",
         ));
     }
     let total = years * 12 + months;
@@ -282,7 +286,7 @@ fn add_clock(
     }
     if minutes > 59 || seconds.whole > 59 {
         return Err(ValueError::out_of_range(
-            "minutes and seconds of a time in an interval are 0 to 59",
+            "minutes and seconds of a time in an interval must be 0 to 59",
         ));
     }
     let mut clock = Sum::default();
@@ -327,9 +331,9 @@ fn parse_iso(text: &[u8]) -> Result<Sum, ValueError> {
             (true, Some(b'S')) => SECOND,
             _ => {
                 return Err(fault(if is_time {
-                    "after T its parts end with H, M or S"
+                    "after T its parts must end with H, M or S"
                 } else {
-                    "before T its parts end with Y, M, W or D"
+                    "before T its parts must end with Y, M, W or D"
                 }));
             }
         };

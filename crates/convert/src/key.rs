@@ -148,12 +148,12 @@ fn check<T: KeyType>(bounds: &KeyBounds, array: &ArrayRef, faults: &mut Vec<Faul
         if array.is_null(row) {
             faults.push(Fault {
                 row,
-                error: error("is NULL, which no range takes, not even"),
+                error: error("is NULL, and no range includes NULL, so the row is not in"),
             });
         } else if is_outside(T::number(*value)) {
             faults.push(Fault {
                 row,
-                error: error("lies outside of"),
+                error: error("is outside"),
             });
         }
     }

@@ -166,16 +166,16 @@ pub(super) fn time_of_day(
     }
     let refuse = |reason: &str| Err(TimeFault::Error(ValueError::out_of_range(reason)));
     if hour > 24 {
-        return refuse("an hour is 0 to 24");
+        return refuse("an hour must be 0 to 24");
     }
     if minute > 59 {
-        return refuse("a minute is 0 to 59");
+        return refuse("a minute must be 0 to 59");
     }
     if second == 60 {
         return refuse(LEAP_SECOND);
     }
     if second > 59 {
-        return refuse("a second is 0 to 59");
+        return refuse("a second must be 0 to 59");
     }
     let whole_seconds = i64::from((hour * 60 + minute) * 60 + second);
     let microseconds = whole_seconds * 1_000_000 + fraction;

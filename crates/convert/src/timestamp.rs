@@ -274,7 +274,7 @@ pub(super) fn offset_seconds(zone: &[u8], whole: &[u8]) -> Result<i32, ValueErro
             String::from_utf8_lossy(zone)
         )),
         OffsetFault::OutOfRange => ValueError::out_of_range(
-            "an offset from UTC is less than 16 hours, with minutes and seconds below 60",
+            "an offset from UTC must be less than 16 hours, with minutes and seconds below 60",
         ),
     })
 }

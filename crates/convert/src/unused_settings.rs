@@ -78,7 +78,7 @@ fn refuse_policies(column: &Column) -> Result<(), ConvertError> {
             "trim",
             policies.trim.is_some(),
             !is_array,
-            "the elements of an array are read without the blanks around them, and those in quotes as they are",
+            "elements of an array are read without the blanks around them; elements in quotes are read unchanged",
         ),
         (
             "decimal_separator",

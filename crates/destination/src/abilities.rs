@@ -249,12 +249,12 @@ abilities! {
     }
     /// Streams pause while a standby is too far behind.
     ReplicaLag {
-        "replica lag", "replica_lag_bytes_max", "say how far its standbys are behind",
+        "replica lag", "replica_lag_bytes_max", "report how far its standbys are behind",
         "leave `replica_lag_bytes_max` out"
     }
     /// Streams pause while a replication slot holds back too much.
     SlotBytes {
-        "slot bytes", "slot_bytes_max", "say how much its replication slots hold back",
+        "slot bytes", "slot_bytes_max", "report how much its replication slots hold back",
         "leave `slot_bytes_max` out"
     }
     /// The server stores rows by an extension of Inrush.
@@ -274,7 +274,7 @@ abilities! {
     }
     /// `inrush status` says how many bytes the staged rows of a run take.
     StagedBytes {
-        "staged bytes", "inrush status", "say how many bytes the staged rows of a run take",
+        "staged bytes", "inrush status", "report how many bytes the staged rows of a run take",
         "nothing is refused: the size is left out"
     }
 }

@@ -127,7 +127,8 @@ impl DestinationKind {
                 format!("`{scheme}:` is not a local path, and {kind} must be on this machine");
             let mend = match scheme.len() {
                 1 => format!(
-                    "Inrush has no drive letters; a path that begins with `{scheme}:` is written ./{scheme}:/..."
+                    "Inrush does not know drive letters; a path that begins with `{scheme}:` is written \
+                     ./{scheme}:/..."
                 ),
                 _ => format!(
                     "load into a local path, then copy the result there; a path that begins with `{scheme}:` is written \

@@ -106,7 +106,7 @@ impl Change {
 pub fn kept_name_is_taken(target: &str, kept: &str, kind: &str) -> Error {
     Error::Unsuitable {
         what: format!(
-            "the rows of {target} are to be kept in {kept}, and a {kind} of that name exists"
+            "the replaced rows of {target} would be kept in {kept}, but a {kind} with that name exists already"
         ),
         hint: "drop or rename it, or keep them under another name".to_owned(),
     }
@@ -124,7 +124,7 @@ pub fn impossible(run: &RunName, what: String, hint: &str) -> Error {
 pub fn not_switched(run: &RunName) -> Error {
     impossible(
         run,
-        "it is not switched any more".to_owned(),
+        "its rows are not in its targets any more".to_owned(),
         "see `inrush status`",
     )
 }
@@ -150,7 +150,8 @@ fn not_recorded(run: &RunName, target: &str) -> Error {
     impossible(
         run,
         format!(
-            "the ledger does not say what it did to {target}, because an earlier version of Inrush loaded it"
+            "the ledger does not record what the run did to {target}, because an earlier version of Inrush made the \
+             run"
         ),
         BY_HAND,
     )
@@ -241,7 +242,7 @@ impl UndoCheck<'_> {
             true => Ok(()),
             false => Err(self.impossible(
                 format!(
-                    "it left {place} with {}, which has {} now: something else has changed it",
+                    "after the run, {place} had {}, but now it has {}: something else has changed it",
                     counted(left, "row"),
                     counted(rows, "row")
                 ),

@@ -129,7 +129,7 @@ pub fn key_and_number(mut row: Vec<Option<String>>) -> Result<(Vec<String>, i64)
     let parsed = number.as_deref().and_then(|number| number.parse().ok());
     let number = parsed.ok_or_else(|| Error::Refused {
         doing: "cannot read the members of the run".to_owned(),
-        message: format!("expected a number, but {number:?} came"),
+        message: format!("expected a number, but got {number:?}"),
         hint: None,
     })?;
     let key = row.into_iter().map(Option::unwrap_or_default);

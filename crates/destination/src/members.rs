@@ -42,7 +42,7 @@ impl MembersPlan {
     pub fn not_a_table(&self) -> Error {
         Error::Unsuitable {
             what: format!("{} is not a table of the database", self.table.sql),
-            hint: "name a table, and no view".to_owned(),
+            hint: "name a table, not a view".to_owned(),
         }
     }
 

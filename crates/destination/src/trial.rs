@@ -80,7 +80,7 @@ fn number(text: Option<String>) -> Result<usize> {
     let number = text.as_deref().and_then(|text| text.parse().ok());
     number.ok_or_else(|| Error::Refused {
         doing: LOOKING_FOR_REFUSED.to_owned(),
-        message: format!("expected the number of a row, but {text:?} came"),
+        message: format!("expected the number of a row, but got {text:?}"),
         hint: None,
     })
 }

@@ -110,8 +110,8 @@ pub enum EmbeddedError {
 
     /// The data folder was not made on this machine, as required.
     #[error(
-        "{} may hold code of somebody else: {reason}\n\
-         if you trust whoever made the folder, add --trust; if not, name a folder that does not exist yet", folder.display()
+        "{} may contain code of another user: {reason}\nif you trust the user who made the folder, add --trust; if \
+         not, name a folder that does not exist yet", folder.display()
     )]
     FolderUntrusted {
         /// The folder.

@@ -156,7 +156,7 @@ fn is_name_character(character: char) -> bool {
 fn not_closed() -> NameFault {
     NameFault {
         cause: "a double quote is not closed".to_owned(),
-        mend: "write \" behind the name; \"\" inside it stands for one quote".to_owned(),
+        mend: "write \" after the name; \"\" inside it stands for one quote".to_owned(),
     }
 }
 

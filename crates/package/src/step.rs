@@ -234,7 +234,7 @@ fn check_unused(
     for (item, detail) in columns.iter().enumerate() {
         if !detail.load && !detail.skip {
             let kind = PackageFaultKind::Conflict {
-                conflict: "`load = false` reads a field for steps, but the flow has none"
+                conflict: "`load = false` reads a field for steps, but the flow has no steps"
                     .to_owned(),
                 mend: format!(
                     "write \"{} skip\", or add a step",

@@ -159,7 +159,7 @@ impl BlockingSession {
                 opened_at,
                 server_started_at,
             }),
-            _ => Err(self.violation(doing, "did not tell its process and its times")),
+            _ => Err(self.violation(doing, "did not report its process and its times")),
         }
     }
 

@@ -75,7 +75,7 @@ impl Dialect {
         if self.fixed.is_none() && delimiter.windows(bytes.len()).any(|part| part == bytes) {
             return Err(refusal(
                 "terminator",
-                format!("the delimiter {} holds it", self.delimiter),
+                format!("the delimiter {} contains it", self.delimiter),
                 "choose another text for one of them",
             ));
         }

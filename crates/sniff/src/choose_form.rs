@@ -291,7 +291,7 @@ fn tell_contradiction(choice: &mut FormChoice, preset: &Form) {
     let form = &choice.form;
     let mut differences = Vec::new();
     if form.delimiter != preset.delimiter {
-        differences.push(format!("{} stands between fields", shown(&form.delimiter)));
+        differences.push(format!("{} separates fields", shown(&form.delimiter)));
     }
     if form.trailing_delimiter != preset.trailing_delimiter {
         differences.push(match form.trailing_delimiter {
@@ -304,7 +304,7 @@ fn tell_contradiction(choice: &mut FormChoice, preset: &Form) {
             (Some(quote), FormEscape::Backslash) => {
                 format!("fields are in {} with backslashes inside", shown(&[quote]))
             }
-            (Some(quote), _) => format!("fields stand in {}", shown(&[quote])),
+            (Some(quote), _) => format!("fields are in {}", shown(&[quote])),
             (None, FormEscape::Backslash) => "backslashes are escapes".to_owned(),
             (None, _) => "quotes are ordinary characters".to_owned(),
         });

@@ -171,7 +171,7 @@ fn by_types(signs: &Signs, first: &FirstRecord) -> Option<HeaderGuess> {
     if signs.years > 0 && fits == 0 && are_distinct && (signs.years > 1 || misfits > 0) {
         return Some(answer(
             true,
-            "the first record names the fields: its numbers are years, and those below it are not",
+            "the first record names the fields: its numbers are years, and the numbers below them are not",
             None,
         ));
     }
@@ -188,8 +188,8 @@ fn by_types(signs: &Signs, first: &FirstRecord) -> Option<HeaderGuess> {
         || signs.is_series && signs.fits > 1 && looks_like_names && are_distinct
     {
         let numbers = match signs.is_series {
-            true => "its numbers follow each other as names of columns do",
-            false => "a number of it is a year, and those below it are not",
+            true => "its numbers are consecutive, as in names of columns",
+            false => "one of its numbers is a year, and the numbers below it are not",
         };
         Some(format!(
             "the first record was taken as a row, because it fits the types of the columns, \

@@ -47,7 +47,7 @@ pub fn told(
             name,
             field: Some(field.name.clone()),
             column_type,
-            seen: format!("the file says {}", field.data_type),
+            seen: format!("the file declares {}", field.data_type),
             why: String::new(),
             unsure: Vec::new(),
         });

@@ -120,9 +120,8 @@ pub(super) fn of_rows(samples: &Samples) -> String {
     let likely = encoding_guess::likely(&odd);
     match are_mixed {
         true => format!(
-            "rows that are not UTF-8 were not sampled; they are likely {likely}. Other rows are UTF-8 \
-             with other characters than ASCII, so the files mix encodings: write the rows that are not \
-             UTF-8 again as UTF-8"
+            "rows that are not UTF-8 were not sampled; they are likely {likely}. Other rows are UTF-8 with non-ASCII \
+             characters, so the files mix encodings: write the rows that are not UTF-8 again as UTF-8"
         ),
         false => format!(
             "rows that are not UTF-8 were not sampled; they are likely {likely}: if so, declare it \

@@ -104,7 +104,8 @@ pub enum SourceError {
         path: PathBuf,
     },
     /// A zip archive whose directory cannot be read.
-    #[error("{}: the zip archive cannot be read: {reason}; it is likely not written or copied to its end: make it again, and test it with unzip -t", path.display())]
+    #[error("{}: the zip archive cannot be read: {reason}; it was likely not written or copied completely: make it \
+             again, and test it with unzip -t", path.display())]
     Archive {
         /// The archive.
         path: PathBuf,
@@ -200,7 +201,9 @@ pub enum SourceError {
         cause: io::Error,
     },
     /// A compressed file ends too early.
-    #[error("{}: the {format} stream ends in its middle, after {compressed_offset} bytes compressed ({text_offset} uncompressed); the file is likely not written or copied to its end: make it again, and test it with {test}", path.display())]
+    #[error("{}: the {format} stream ends too early, after {compressed_offset} bytes compressed ({text_offset} \
+             uncompressed); the file was likely not written or copied completely: make it again, and test it with \
+             {test}", path.display())]
     Truncated {
         /// The path.
         path: PathBuf,
@@ -256,8 +259,8 @@ pub enum SourceError {
         cause: io::Error,
     },
     /// A file of typed rows that cannot be read.
-    #[error("{}: the {kind} file cannot be read: {reason}; it is likely not written or copied to \
-        its end, or is not a {kind} file: make it again", path.display())]
+    #[error("{}: the {kind} file cannot be read: {reason}; it was likely not written or copied completely, or is not \
+             a {kind} file: make it again", path.display())]
     Table {
         /// The path.
         path: PathBuf,

@@ -196,9 +196,9 @@ impl Since {
         input_error(
             input,
             format!(
-                "{count} of its rows have no value in {column}, so they are never above a mark"
+                "{count} of its rows have no value in {column}, so no run with `since` would load them"
             ),
-            "give them a value (and the column NOT NULL), or leave them out by nulls = \"skip\" in `since`",
+            "give them a value and make the column NOT NULL, or leave these rows out with nulls = \"skip\" in `since`",
         )
     }
 
@@ -216,7 +216,8 @@ impl Since {
             ColumnOfSince::TimeWithoutZone => (
                 "whose moment depends on the time zone of the session that wrote it",
                 format!(
-                    "read a query that says the zone by a column {column} AT TIME ZONE 'UTC' AS changed, and name that column"
+                    "read a query that has the zone in a column {column} AT TIME ZONE 'UTC' AS changed, and name that \
+                     column"
                 ),
             ),
             ColumnOfSince::Number => (

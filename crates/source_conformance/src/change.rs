@@ -17,10 +17,13 @@ pub(super) fn identity(make: &MakeCase<'_>, _: &mut Random) -> Result<(), String
     for input in 0..first.input_count() {
         let own = first.input(input).identity();
         if known.contains(&own) {
-            return Err(format!("{own:?} names two inputs"));
+            return Err(format!("two inputs have the identity {own:?}"));
         }
         if !first.input(input).is_read_once() && own != second.input(input).identity() {
-            return Err(format!("{own:?} has another name the second time"));
+            return Err(format!(
+                "the input with the identity {own:?} has another identity when the source is opened \
+                                again"
+            ));
         }
         known.push(own);
     }
@@ -34,7 +37,7 @@ pub(super) fn state(make: &MakeCase<'_>, _: &mut Random) -> Result<(), String> {
         let before = source.input(0).state();
         if !source.input(0).is_read_once() && source.input(0).state_now().as_ref() != Some(&before)
         {
-            return Err("its state differs at once".to_owned());
+            return Err("its state differs although nothing was changed".to_owned());
         }
         if !case.change(change) {
             continue;
@@ -47,7 +50,7 @@ pub(super) fn state(make: &MakeCase<'_>, _: &mut Random) -> Result<(), String> {
             false => source.input(0).state_now(),
         };
         if now.as_ref() == Some(&before) {
-            return Err(format!("{change:?} was not found"));
+            return Err(format!("{change:?} did not change the state"));
         }
     }
     Ok(())
@@ -71,7 +74,11 @@ pub(super) fn changed_while_open(make: &MakeCase<'_>, random: &mut Random) -> Re
                 same(&rows(&pieces), &before[0], Clone::clone)
                     .map_err(|what| format!("{change:?} after it was opened: {what}"))?;
             }
-            Ok(_) => return Err(format!("{change:?} after it was opened, and it was read")),
+            Ok(_) => {
+                return Err(format!(
+                    "{change:?} after it was opened, but reading did not fail"
+                ));
+            }
         }
     }
     Ok(())
@@ -118,26 +125,32 @@ pub(super) fn same_content(make: &MakeCase<'_>, random: &mut Random) -> Result<(
             let source = case.open(&Stop::default()).map_err(told)?;
             let is_same = source.has_same_content(0, &content).map_err(told)?;
             if source.input(0).is_snapshot() && each_is_same(&*source, &content)? != is_same {
-                return Err(format!("{way:?}: its splits are not told alone"));
+                return Err(format!(
+                    "{way:?}: the answer for all splits differs from the answers for each split"
+                ));
             }
             Ok(is_same)
         };
         if !is_same(&*case)? {
-            return Err(format!("{way:?}: it differs at once"));
+            return Err(format!(
+                "{way:?}: its content differs although nothing was changed"
+            ));
         }
         if case.change(Change::Touched) {
             if !is_same(&*case)? {
-                return Err(format!("{way:?}: it differs after it was touched"));
+                return Err(format!(
+                    "{way:?}: its content differs after only its time was changed"
+                ));
             }
             // At its end, a run asks the same source object as at its beginning.
             if !source.has_same_content(0, &content).map_err(told)? {
                 return Err(format!(
-                    "{way:?}: it was touched while it was open, and differs"
+                    "{way:?}: its content differs after only its time was changed while it was open"
                 ));
             }
         }
         if case.change(Change::Rewritten) && is_same(&*case)? {
-            return Err(format!("{way:?}: another value was not found"));
+            return Err(format!("{way:?}: a changed value was not found"));
         }
     }
     Ok(())

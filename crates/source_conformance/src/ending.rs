@@ -30,7 +30,7 @@ pub(super) fn stop(make: &MakeCase<'_>, random: &mut Random) -> Result<(), Strin
             Ok(came) if came < all / 2 => {}
             Ok(came) => {
                 return Err(format!(
-                    "stopped after {chunks_before} chunks, and {came} rows of {all} came behind"
+                    "stopped after {chunks_before} chunks, but {came} rows of {all} followed"
                 ));
             }
         }
@@ -173,8 +173,10 @@ pub(super) fn errors_name_the_input(
     match read(&*source, 0, Way::SERIAL, random) {
         // S-15: the rows that were there then.
         Ok(_) if source.input(0).is_snapshot() => Ok(()),
-        Ok(_) => Err("it is gone, and was read".to_owned()),
+        Ok(_) => Err("the input was removed, but reading did not fail".to_owned()),
         Err(text) if text.contains(&name) => Ok(()),
-        Err(text) => Err(format!("{name} is gone, and the error says: {text}")),
+        Err(text) => Err(format!(
+            "{name} was removed, but the error does not name it: {text}"
+        )),
     }
 }

@@ -96,13 +96,19 @@ fn compare(
 ) -> Result<(), String> {
     let now = load(again, random)?;
     if now.len() != before.len() {
-        return Err(format!("{} inputs, before {}", now.len(), before.len()));
+        return Err(format!(
+            "there are {} inputs now, but there were {} before",
+            now.len(),
+            before.len()
+        ));
     }
     for (index, (now, before)) in now.iter().zip(before).enumerate() {
         let name = again.input(index).name().display().to_string();
         if now.identity != before.identity {
             let (now, before) = (&now.identity, &before.identity);
-            return Err(format!("{name} is {now:?}, before {before:?}"));
+            return Err(format!(
+                "{name} has the identity {now:?} now, but had {before:?} before"
+            ));
         }
         let is_kept = now.size_bytes == before.size_bytes
             && again
@@ -112,7 +118,9 @@ fn compare(
         if is_kept != is_same {
             let words = |is_same| if is_same { "the same" } else { "changed" };
             let (told, found) = (words(is_kept), words(is_same));
-            return Err(format!("{name} counts as {told}, and its rows are {found}"));
+            return Err(format!(
+                "the source says that {name} is {told}, but its rows are {found}"
+            ));
         }
     }
     // A new source at the same moment.
@@ -125,6 +133,6 @@ fn compare(
     };
     match all(&now) == all(&load(&*others, random)?) {
         true => Ok(()),
-        false => Err("the inputs do not have all rows once".to_owned()),
+        false => Err("the inputs together do not have each row exactly once".to_owned()),
     }
 }

@@ -40,7 +40,7 @@ pub fn memory_breach(
     let grows = large > small + margin_bytes;
     Ok(grows.then(|| Breach {
         clause: "S-17",
-        what: format!("{small} bytes of memory for {rows} rows, {large} for ten times as many"),
+        what: format!("reading takes {small} bytes of memory for {rows} rows, but {large} for ten times as many"),
     }))
 }
 
@@ -50,7 +50,7 @@ fn peak_of(make: &MakeCase<'_>, rows: usize) -> Result<u64, String> {
     let source = case.open(&Stop::default()).map_err(told)?;
     let splits = splits_of(&*source, 0, u64::MAX)?;
     let [split] = &splits[..] else {
-        return Err("an input of any size has one split of any size".to_owned());
+        return Err("if splits may have any size, an input must have only one".to_owned());
     };
     // Peaks are counted from here.
     fs::write("/proc/self/clear_refs", "5").map_err(|error| error.to_string())?;

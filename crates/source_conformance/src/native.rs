@@ -18,7 +18,10 @@ pub(super) fn are_the_rows_of_chunks(make: &MakeCase<'_>, _: &mut Random) -> Res
     };
     let columns = source.columns().map_err(told)?.len();
     if forms.len() != columns {
-        return Err(format!("{} forms of {columns} columns", forms.len()));
+        return Err(format!(
+            "there are {} native forms for {columns} columns",
+            forms.len()
+        ));
     }
     for input in 0..source.input_count() {
         for split in splits_of(&*source, input, 400)? {
@@ -32,7 +35,10 @@ pub(super) fn are_the_rows_of_chunks(make: &MakeCase<'_>, _: &mut Random) -> Res
                 let bytes = native_of(&*source, &split, settings, until, &piece)
                     .map_err(|what| format!("{:?}, {settings:?}: {what}", split.range))?;
                 if before.get_or_insert_with(|| bytes.clone()) != &bytes {
-                    return Err(format!("{:?}, {settings:?}: other bytes", split.range));
+                    return Err(format!(
+                        "{:?}, {settings:?}: the bytes differ from those with other settings",
+                        split.range
+                    ));
                 }
             }
         }
@@ -57,13 +63,18 @@ fn native_of(
 ) -> Result<Vec<u8>, String> {
     let mut stream = source.open_stream(settings).map_err(told)?;
     let mut reader = stream.open(split).map_err(told)?;
-    let rows = reader.native_rows().ok_or("a reader has no such rows")?;
+    let rows = reader
+        .native_rows()
+        .ok_or("the reader has no native rows")?;
     let (mut all, mut count) = (Vec::new(), 0);
     loop {
         let mut block = vec![0; 3];
         let added = rows.append_rows(&mut block, until).map_err(told)?;
         if block[..3] != [0; 3] || (added.is_none() && block.len() > 3) {
-            return Err("what was in the block was changed, or has grown after the end".to_owned());
+            return Err(
+                "the block's earlier bytes were changed, or the block has grown after the end"
+                    .to_owned(),
+            );
         }
         all.extend_from_slice(&block[3..]);
         match added {
@@ -73,10 +84,12 @@ fn native_of(
     }
     let came = piece.rows.len() as u64;
     if count != came {
-        return Err(format!("{count} rows, and {came} in chunks"));
+        return Err(format!(
+            "there are {count} native rows, but {came} rows in chunks"
+        ));
     }
     match reader.end().hash == piece.end.hash {
         true => Ok(all),
-        false => Err("the hash is not that of the chunks".to_owned()),
+        false => Err("the hash differs from that of the chunks".to_owned()),
     }
 }

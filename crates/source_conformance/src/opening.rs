@@ -23,7 +23,7 @@ pub(super) fn no_secret(make: &MakeCase<'_>, _: &mut Random) -> Result<(), Strin
     texts.extend(inputs.flat_map(|at| source.input(at).identity()));
     for secret in case.secrets() {
         if let Some(text) = texts.iter().find(|text| text.contains(&secret)) {
-            return Err(format!("the secret is told: {text}"));
+            return Err(format!("a text contains the secret: {text}"));
         }
     }
     match source.describe().is_empty() {
@@ -43,7 +43,9 @@ pub(super) fn changes_nothing(make: &MakeCase<'_>, random: &mut Random) -> Resul
         let now = source.input(input).state_now();
         let before = source.input(input).state();
         if now.as_ref() != Some(&before) {
-            return Err(format!("it was {before:?} and after reading is {now:?}"));
+            return Err(format!(
+                "its state was {before:?} before reading, but is {now:?} after it"
+            ));
         }
     }
     Ok(())
@@ -61,7 +63,7 @@ pub(super) fn columns(make: &MakeCase<'_>, random: &mut Random) -> Result<(), St
         if let Some(row) = other.filter(|_| !columns.is_empty()) {
             let (fields, wanted) = (row.fields.len(), columns.len());
             return Err(format!(
-                "{}: {fields} fields for {wanted} columns",
+                "{}: the row has {fields} fields, but the source has {wanted} columns",
                 row.place
             ));
         }
@@ -69,7 +71,9 @@ pub(super) fn columns(make: &MakeCase<'_>, random: &mut Random) -> Result<(), St
             let again = case.open(&Stop::default()).map_err(told)?;
             let again = again.columns().map_err(told)?;
             if again != columns {
-                return Err(format!("columns were {columns:?} and are {again:?}"));
+                return Err(format!(
+                    "the columns were {columns:?}, but are {again:?} when the source is opened again"
+                ));
             }
         }
     }

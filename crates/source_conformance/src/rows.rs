@@ -70,13 +70,18 @@ pub(super) fn counts(make: &MakeCase<'_>, random: &mut Random) -> Result<(), Str
         for piece in &pieces {
             let (counted, came) = (piece.meter.record_count, piece.rows.len() as u64);
             if counted != came {
-                return Err(format!("{:?}: {came} rows, counted {counted}", piece.range));
+                return Err(format!(
+                    "{:?}: {came} rows were read, but {counted} were counted",
+                    piece.range
+                ));
             }
         }
         let all = rows(&pieces).len() as u64;
         let known = source.input(input).row_count();
         if known.is_some_and(|known| known != all) {
-            return Err(format!("{all} rows, told before: {known:?}"));
+            return Err(format!(
+                "{all} rows were read, but the input said {known:?} before"
+            ));
         }
     }
     Ok(())

@@ -72,7 +72,9 @@ fn looked_at(
     }
     match reader.session() {
         None => Ok(rows),
-        Some(session) => Err(format!("{session:?} is told after the last row")),
+        Some(session) => Err(format!(
+            "the reader still reports {session:?} after the last row"
+        )),
     }
 }
 
@@ -83,21 +85,27 @@ fn look(
     is_needed: bool,
 ) -> Result<(), String> {
     match (sampler, session) {
-        (None, Some(session)) => Err(format!("{session:?}, and nobody to ask about it")),
+        (None, Some(session)) => Err(format!(
+            "the reader reports {session:?}, but the source has no sampler"
+        )),
         (Some(_), None) if is_needed => {
-            Err("a reader that has received no row names no session".to_owned())
+            Err("a reader that has received no row reports no session".to_owned())
         }
         (_, None) => Ok(()),
         (Some(sampler), Some(session)) => {
             let server = sampler.server();
             if session.server != *server {
-                return Err(format!("{session:?} of the server {server}"));
+                return Err(format!(
+                    "the reader reports {session:?}, but the sampler watches the server {server}"
+                ));
             }
             let process_id = session.process_id;
             let seen = sampler.look(&[NO_PROCESS, process_id]).map_err(told)?;
             match &seen[..] {
                 [one] if one.process_id == process_id => Ok(()),
-                other => Err(format!("{session:?}, and the server says {other:?}")),
+                other => Err(format!(
+                    "the reader reports {session:?}, but the server says {other:?}"
+                )),
             }
         }
     }
@@ -105,7 +113,7 @@ fn look(
 
 fn no_secret(case: &dyn Case, text: &str) -> Result<(), String> {
     match case.secrets().iter().find(|secret| text.contains(*secret)) {
-        Some(_) => Err(format!("the secret is told: {text}")),
+        Some(_) => Err(format!("a text contains the secret: {text}")),
         None => Ok(()),
     }
 }
@@ -119,7 +127,7 @@ pub(super) fn rate_is_kept(make: &MakeCase<'_>, random: &mut Random) -> Result<(
     let case = make(RATE_ROWS);
     let source = case.open(&Stop::default()).map_err(told)?;
     if source.pace().is_some() {
-        return Err("without a limit it has a pace".to_owned());
+        return Err("the source has a pace although no rate is set".to_owned());
     }
     let way = Way {
         split_bytes: 2_000,
@@ -139,7 +147,7 @@ pub(super) fn rate_is_kept(make: &MakeCase<'_>, random: &mut Random) -> Result<(
     let shown = limited.pace().and_then(|pace| pace.rate_bytes_max());
     if shown != Some(rate) {
         return Err(format!(
-            "its rate is {rate} bytes a second, and it says {shown:?}"
+            "its rate is limited to {rate} bytes a second, but it reports {shown:?}"
         ));
     }
     let begun = Instant::now();
@@ -149,7 +157,7 @@ pub(super) fn rate_is_kept(make: &MakeCase<'_>, random: &mut Random) -> Result<(
     // Readers wait for what they have received before they receive more.
     if took < seconds / 2.0 {
         return Err(format!(
-            "{bytes} bytes at {rate} a second came in {took:.3} s"
+            "{bytes} bytes with a limit of {rate} bytes a second took only {took:.3} s"
         ));
     }
     stop_ends_the_wait(&*case, (bytes as f64 / LONG_SECONDS) as u64)
@@ -186,12 +194,14 @@ fn stop_ends_the_wait(case: &dyn Case, rate: u64) -> Result<(), String> {
         let took = asked.elapsed();
         match ended {
             Err(SourceError::Stopped { .. }) if took < Duration::from_secs(10) => Ok(()),
-            Err(SourceError::Stopped { .. }) => Err(format!("a stop was heard after {took:?}")),
+            Err(SourceError::Stopped { .. }) => {
+                Err(format!("reading stopped only {took:?} after the request"))
+            }
             Err(other) => Err(told(other)),
             // All rows may be in one chunk.
             Ok(()) if took < Duration::from_secs(10) => Ok(()),
             Ok(()) => Err(format!(
-                "no stop was heard, and reading ended after {took:?}"
+                "reading did not stop on request, and ended after {took:?}"
             )),
         }
     })
@@ -222,7 +232,7 @@ pub(super) fn hazards_are_told(make: &MakeCase<'_>, random: &mut Random) -> Resu
                 no_secret(&*case, text)?;
             }
             if hazard.what.is_empty() || needs_fix && fix.is_empty() {
-                return Err(format!("{hazard:?} is not a sentence with its fix"));
+                return Err(format!("{hazard:?} has no text, or no fix"));
             }
         }
     }
@@ -231,7 +241,7 @@ pub(super) fn hazards_are_told(make: &MakeCase<'_>, random: &mut Random) -> Resu
         let known = source.input(input).row_count();
         if known.is_some() && estimated != known {
             return Err(format!(
-                "it has {known:?} rows, and estimates {estimated:?}"
+                "the input has {known:?} rows, but the estimate is {estimated:?}"
             ));
         }
     }

@@ -108,7 +108,7 @@ fn finished_parts(
     loop {
         match wait(shared.next_part()) {
             Ok(Some(_)) => {}
-            Ok(None) => return Err(format!("{wrong:?} is not a part, and was not refused")),
+            Ok(None) => return Err(format!("{wrong:?} is not a part, but was not refused")),
             Err(SourceError::RangesDiffer { .. }) => return Ok(()),
             Err(other) => return Err(told(other)),
         }

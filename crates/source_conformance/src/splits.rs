@@ -26,10 +26,10 @@ pub(super) fn cover_their_input(make: &MakeCase<'_>, _: &mut Random) -> Result<(
 
 fn covers(source: &dyn Source, input: usize, splits: &[SourceSplit]) -> Result<(), String> {
     let Some(first) = splits.first() else {
-        return Err("there are none".to_owned());
+        return Err("there are no splits".to_owned());
     };
     if first.range.start != 0 {
-        return Err(format!("the first one begins at {}", first.range.start));
+        return Err(format!("the first split begins at {}", first.range.start));
     }
     if let Some(pair) = splits
         .windows(2)
@@ -39,14 +39,14 @@ fn covers(source: &dyn Source, input: usize, splits: &[SourceSplit]) -> Result<(
         return Err(format!("{behind:?} does not follow {before:?}"));
     }
     if let Some(other) = splits.iter().find(|split| split.input != input) {
-        return Err(format!("one is of the input {}", other.input));
+        return Err(format!("a split belongs to the input {}", other.input));
     }
     let size_bytes: u64 = splits.iter().map(|split| split.size_bytes).sum();
     match source.input(input).size_bytes() {
         0 => Ok(()),
         expected if expected == size_bytes => Ok(()),
         expected => Err(format!(
-            "they have {size_bytes} bytes, the input {expected}"
+            "the splits have {size_bytes} bytes, but the input has {expected}"
         )),
     }
 }
@@ -64,7 +64,7 @@ pub(super) fn depend_on_the_input_alone(make: &MakeCase<'_>, _: &mut Random) -> 
             let again = second.splits(input, split_bytes).map_err(told)?;
             if splits != again {
                 return Err(format!(
-                    "splits of {split_bytes} bytes differ the second time"
+                    "splits of {split_bytes} bytes differ when they are made again"
                 ));
             }
         }

@@ -81,7 +81,8 @@ pub enum MetadataError {
     },
     /// The column is encrypted by the client (Always Encrypted).
     #[error(
-        "column {ordinal}, \"{name}\", is encrypted by its clients (Always Encrypted), which bulk loads of Inrush cannot do"
+        "column {ordinal}, \"{name}\", is encrypted by its clients (Always Encrypted), and Inrush cannot encrypt \
+         values"
     )]
     Encrypted {
         /// The column, from 1.

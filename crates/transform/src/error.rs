@@ -493,7 +493,7 @@ mod tests {
                 ColumnType::DecimalText {
                     limit: Some((2, 5)),
                 },
-                "is a number with more digits after the point than in all,",
+                "is a number with more digits after the point than in total,",
             ),
             (
                 ColumnType::DecimalText {

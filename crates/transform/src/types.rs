@@ -30,7 +30,7 @@ pub fn sql_type(column_type: &ColumnType) -> Result<String, (&'static str, &'sta
                     None => "number without a limit of its digits",
                     Some((_, ..0)) => "number with a negative scale",
                     Some((precision, _)) if *precision > 38 => "number with more than 38 digits",
-                    Some(_) => "number with more digits after the point than in all",
+                    Some(_) => "number with more digits after the point than in total",
                 },
                 "declare its digits in `columns`, as in \"amount numeric(38,2)\"",
             ));

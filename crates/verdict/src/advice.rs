@@ -123,7 +123,8 @@ fn decompression(facts: &Facts) -> String {
             "Deliver {file} as several compressed files, one for each stream: a stream of compressed bytes has one reader"
         )
     } else {
-        "Deliver the files as zstd instead of gzip, bzip2 or xz, or uncompressed: they take several times less CPU to read"
+        "Deliver the files as zstd instead of gzip, bzip2 or xz, or uncompressed: reading them takes several times \
+         less CPU"
             .to_owned()
     }
 }
@@ -188,20 +189,21 @@ fn latency(facts: &Facts) -> Option<Advice> {
     };
     if facts.parts.of(Part::RoundTrips) > facts.parts.of(Part::Window) {
         return all(format!(
-            "Load from nearer to the server, or in fewer and larger units: each costs several round trips of {}",
+            "Load from a machine nearer to the server, or in fewer and larger units: each unit costs several round \
+             trips of {}",
             milliseconds(link.round_trip_us)
         ));
     }
     if link.is_limited_by_receiver() {
         return all(format!(
-            "Raise the receive window on the server: the last number of `sysctl net.ipv4.tcp_rmem` to at least {window}; or \
-             load with more streams, of which each has a window of its own"
+            "Raise the receive window on the server: the last number of `sysctl net.ipv4.tcp_rmem` to at least \
+             {window}; or load with more streams: each stream has its own window"
         ));
     }
     if link.is_limited_by_send_buffer() {
         return all(format!(
-            "Raise the send buffer on this machine: the last number of `sysctl net.ipv4.tcp_wmem` to at least {window}; or \
-             load with more streams, of which each has a buffer of its own"
+            "Raise the send buffer on this machine: the last number of `sysctl net.ipv4.tcp_wmem` to at least \
+             {window}; or load with more streams: each stream has its own buffer"
         ));
     }
     more_streams(facts, cause, "each connection has a window of its own")

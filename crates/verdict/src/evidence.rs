@@ -48,9 +48,9 @@ pub(crate) fn evidence(facts: &Facts, cause: Cause) -> Vec<String> {
 fn stored_by(stored: &StoredUnits) -> String {
     let units = counted(stored.units, "unit");
     match (&*stored.way, &stored.reason) {
-        ("copy", Some(reason)) => format!("{units} went by COPY: {reason}"),
-        ("copy", None) => format!("{units} went by COPY"),
-        (way, _) => format!("{units} went by the server's extension (way `{way}`)"),
+        ("copy", Some(reason)) => format!("{units} used COPY: {reason}"),
+        ("copy", None) => format!("{units} used COPY"),
+        (way, _) => format!("{units} used the server's extension (way `{way}`)"),
     }
 }
 
@@ -403,7 +403,7 @@ fn destination_disk(facts: &Facts) -> Vec<String> {
     let asleep = facts.disk_sleeps();
     if asleep as f64 >= WORTH * facts.samples.all && asleep > 0 {
         let clause = format!(
-            "backends slept on a disk (state D) at {} of {} looks",
+            "backends slept on a disk (state D) in {} of {} samples",
             count(asleep),
             count(facts.samples.all as u64)
         );
@@ -509,7 +509,7 @@ fn coordination(facts: &Facts) -> Vec<String> {
             ));
         }
         clauses.push(format!(
-            "streams that were done stood idle for {} in all",
+            "streams that had finished were idle for {} in all",
             seconds(ended_s)
         ));
     }
@@ -526,7 +526,7 @@ fn coordination(facts: &Facts) -> Vec<String> {
     }
     for (part, what) in [
         (Part::NotBegun, "waited for their first piece of work"),
-        (Part::Idle, "stood still between two pieces of work"),
+        (Part::Idle, "were idle between two pieces of work"),
     ] {
         let spent_s = facts.parts.of(part);
         if facts.share(spent_s) >= WORTH {

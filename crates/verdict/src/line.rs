@@ -139,7 +139,7 @@ fn undecided(facts: &Facts, causes: &[CauseShare]) -> String {
         // It is not known here whether the destination has a server.
         match facts.destination() {
             "server" => " A longer load would decide it.",
-            _ => " A longer load would tell more.",
+            _ => " A longer load would show more.",
         }
     } else {
         " A look at the destination's CPU and disk while it loads would decide it."

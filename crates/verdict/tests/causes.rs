@@ -462,7 +462,7 @@ fn a_disk_that_wait_events_do_not_name() {
     assert_eq!(
         verdict.causes[0].evidence,
         [
-            "backends slept on a disk (state D) at 260 of 336 looks",
+            "backends slept on a disk (state D) in 260 of 336 samples",
             "of all samples of the backends, IO:WALWrite 5 %",
         ]
     );
@@ -491,7 +491,7 @@ fn a_disk_that_wait_events_name() {
         verdict.causes[0].evidence.clone()
     };
     let named = "of all samples of the backends, IO:DataFileWrite 78 %";
-    let slept = "backends slept on a disk (state D) at 180 of 256 looks";
+    let slept = "backends slept on a disk (state D) in 180 of 256 samples";
     assert_eq!(evidence(90), [named, slept]);
     assert_eq!(evidence(1), [named]);
 }

@@ -202,7 +202,7 @@ fn a_load_that_was_over_before_the_first_look() {
     assert!(!line.contains("did not tell"), "{line}");
     // If the destination may not be a server, less is promised.
     let line = run(0.1).stream(short).verdict().line;
-    assert!(line.ends_with(" A longer load would tell more."), "{line}");
+    assert!(line.ends_with(" A longer load would show more."), "{line}");
     assert!(line.contains(over), "{line}");
 }
 
@@ -397,7 +397,7 @@ fn copy_holds_the_load_back_where_the_extension_could_serve() {
     assert!(granted(&refused), "{:?}", refused.advice);
     let told = evidence(&refused);
     assert!(
-        told.contains(&format!("8 units went by COPY: {REASON}")),
+        told.contains(&format!("8 units used COPY: {REASON}")),
         "{told}"
     );
 
@@ -409,8 +409,8 @@ fn copy_holds_the_load_back_where_the_extension_could_serve() {
     assert!(!granted(&few), "{:?}", few.advice);
     let told = evidence(&few);
     for words in [
-        "6 units went by the server's extension (way `tuples`)",
-        "2 units went by COPY",
+        "6 units used the server's extension (way `tuples`)",
+        "2 units used COPY",
     ] {
         assert!(told.contains(words), "{told}");
     }

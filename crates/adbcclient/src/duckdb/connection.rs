@@ -40,7 +40,7 @@ impl Link {
         let state = unsafe { (instance.functions.connect)(instance.handle(), &mut handle) };
         match state {
             0 => Ok(Arc::new(Link { handle, instance })),
-            _ => Err(refused("DuckDB makes no connection")),
+            _ => Err(refused("DuckDB opened no connection")),
         }
     }
 
@@ -101,7 +101,7 @@ impl Answer {
     fn error(&mut self) -> AdbcError {
         // SAFETY: the text lives as long as the result.
         let message = unsafe { text((self.functions.result_error)(&mut self.result)) };
-        let message = message.as_deref().unwrap_or("DuckDB does not say why");
+        let message = message.as_deref().unwrap_or("DuckDB gave no reason");
         // SAFETY: the result was set.
         let kind = unsafe { (self.functions.result_error_type)(&mut self.result) };
         match kind {

@@ -90,7 +90,7 @@ pub fn open(
         let state = (functions.open_ext)(path.as_ptr(), &mut handle, config.handle, &mut error);
         let message = text(error);
         (functions.free)(error.cast());
-        (state != 0).then(|| message.unwrap_or_else(|| "it does not say why".to_owned()))
+        (state != 0).then(|| message.unwrap_or_else(|| "it gave no reason".to_owned()))
     };
     drop(config);
     if let Some(message) = failed {

@@ -91,7 +91,7 @@ impl RowView {
             (link.functions().arrow_scan)(link.handle(), called.as_ptr(), &raw mut *stream)
         };
         if made != 0 {
-            return Err(refused("DuckDB makes no view of Arrow rows"));
+            return Err(refused("DuckDB could not make a view of the Arrow rows"));
         }
         Ok(RowView {
             name,

@@ -255,7 +255,7 @@ pub(super) fn register(link: &Link, sources: &Arc<Sources>) -> AdbcResult<()> {
     };
     match state {
         0 => Ok(()),
-        _ => Err(refused("DuckDB does not take a table function")),
+        _ => Err(refused("DuckDB refuses to register a table function")),
     }
 }
 

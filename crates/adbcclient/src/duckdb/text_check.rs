@@ -64,7 +64,7 @@ impl Link {
         };
         match state {
             0 => Ok(()),
-            _ => Err(refused("DuckDB does not take a function")),
+            _ => Err(refused("DuckDB refuses to register a function")),
         }
     }
 }

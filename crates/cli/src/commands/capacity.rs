@@ -19,7 +19,9 @@ pub fn add(report: &mut PreflightReport, arguments: &PreflightArguments) {
             weight: Weight::Tells,
             what: "the needs of the load are unknown: its steps could not be measured together"
                 .to_owned(),
-            hint: Some("remove what stops the run, and ask again".to_owned()),
+            hint: Some(
+                "fix the problems that stop the run, then run the preflight again".to_owned(),
+            ),
         });
         return;
     };
@@ -82,7 +84,7 @@ pub fn words(found: &CapacityFound) -> String {
                 "streams",
                 needs
                     .streams
-                    .map_or("more than there can be".to_owned(), |streams| {
+                    .map_or("more than possible".to_owned(), |streams| {
                         streams.to_string()
                     }),
             ),

@@ -26,8 +26,8 @@ fn left_alone(run: &StoppedRun) -> String {
         ),
     };
     format!(
-        "left alone: run {name} wrote {rows} directly to its targets (atomic = false), and no clean-up removes them; \
-         {next}"
+        "left alone: run {name} wrote {rows} directly to its targets (atomic = false), and `inrush cleanup` does not \
+         remove them; {next}"
     )
 }
 
@@ -47,7 +47,7 @@ pub fn cleanup(
     {
         return Err(CommandError::Usage {
             what: format!("--run: the ledger has no stopped run `{run}`"),
-            hint: "`inrush status` lists the stopped runs; a run that has switched left nothing to remove"
+            hint: "`inrush status` lists the stopped runs; a run that was switched has left nothing to remove"
                 .to_owned(),
         });
     }

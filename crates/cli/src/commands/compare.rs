@@ -152,7 +152,7 @@ fn result_lines(flow: &FlowCompared) -> Vec<String> {
     if !flow.without_form.is_empty() {
         let without_form = flow.without_form.join(", ");
         lines.push(format!(
-            "  not compared, because the two databases have no form of their values in common: {without_form}"
+            "  not compared, because the two databases do not write their values in the same form: {without_form}"
         ));
     }
     lines

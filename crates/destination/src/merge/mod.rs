@@ -180,7 +180,7 @@ impl<'a> Merge<'a> {
         let [joined, new, changed, overwritten, later] = <[u64; 5]>::try_from(found.as_slice())
             .map_err(|_| Error::Refused {
                 doing: doing.clone(),
-                message: format!("expected 5 numbers, but {} came", found.len()),
+                message: format!("expected 5 numbers, but got {}", found.len()),
                 hint: None,
             })?;
         self.refuse_several(joined, staged)?;
@@ -388,7 +388,7 @@ fn numbers(session: &mut dyn MergeSession, doing: &str, sql: &str) -> Result<Vec
         let whole = text.strip_suffix(".0").unwrap_or(&text);
         whole.parse().map_err(|_| Error::Refused {
             doing: doing.to_owned(),
-            message: format!("expected a number, but {text:?} came"),
+            message: format!("expected a number, but got {text:?}"),
             hint: None,
         })
     });

@@ -107,7 +107,7 @@ impl StagedSums {
                 if !addend.add(&text, sum) {
                     return Err(Error::Refused {
                         doing: doing.to_owned(),
-                        message: format!("expected a number for {}, but {text:?} came", addend.sql),
+                        message: format!("expected a number for {}, but got {text:?}", addend.sql),
                         hint: None,
                     });
                 }

@@ -206,7 +206,7 @@ impl AdbcDestination {
         let threads = match quirks.threads {
             Some(setting) => {
                 let statement = format!("SELECT current_setting('{setting}')");
-                control.number("cannot ask how many threads there are", &statement)?
+                control.number("cannot read the number of threads", &statement)?
             }
             None => None,
         };
@@ -250,7 +250,7 @@ impl AdbcDestination {
         }
         let schema = match quirks.current_schema {
             Some(statement) => {
-                let rows = control.rows("cannot ask for the schema", statement)?;
+                let rows = control.rows("cannot look up the default schema", statement)?;
                 rows.into_iter().flatten().next().flatten()
             }
             None => None,
@@ -315,13 +315,13 @@ impl AdbcDestination {
 fn understands_texts(session: &mut AdbcSession, vendor: &str) -> Result<()> {
     let asked = "a\\b'c";
     let rows = session.rows(
-        "cannot ask a question",
+        "cannot test how the database reads texts",
         &format!("SELECT {}", sql::text(asked)),
     )?;
     match rows.into_iter().flatten().flatten().next() {
         Some(answer) if answer == asked => Ok(()),
         _ => Err(Error::Unsuitable {
-            what: format!("{vendor} gives backslashes in texts a meaning of its own"),
+            what: format!("{vendor} does not read backslashes in texts as ordinary characters"),
             hint: "make it read texts as in the SQL standard, for example by sql_mode NO_BACKSLASH_ESCAPES"
                 .to_owned(),
         }),
@@ -420,7 +420,7 @@ impl Destination for AdbcDestination {
             (Some(given), Vendor::Sqlite) => {
                 return Err(Error::Unsuitable {
                     what: format!("{given}.{name}: tables of SQLite have no schema"),
-                    hint: format!("name the table {name} alone"),
+                    hint: format!("write {name} without a schema"),
                 });
             }
             (Some(given), _) => {

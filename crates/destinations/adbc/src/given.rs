@@ -36,14 +36,14 @@ pub fn refusal(
     session: &mut AdbcSession,
     steps: &GivenSteps,
 ) -> Result<Option<String>> {
-    let doing = "cannot ask for the settings of the database";
+    let doing = "cannot read the settings of the database";
     let (_, version) = shared
         .database
         .vendor()
         .map_err(|error| session.refused(doing, &error))?;
     if version != steps.version {
         return Ok(Some(format!(
-            "they are evaluated by DuckDB {}, and the file by {version}",
+            "they are planned for DuckDB {}, but the file is opened by DuckDB {version}",
             steps.version
         )));
     }

@@ -26,7 +26,7 @@ pub enum Held {
     },
 }
 
-const ASKING: &str = "cannot ask for the run's lock";
+const ASKING: &str = "cannot take the run's lock";
 const HINT: &str = "wait until it is done, or stop it, then run the same command again";
 
 /// Takes the lock of a run, or fails with the name of its holder.
@@ -48,7 +48,10 @@ pub fn take(
 
 /// The path of a SQLite database; `None` for a database in memory.
 pub fn database_file(session: &mut AdbcSession) -> Result<Option<PathBuf>> {
-    let rows = session.rows("cannot ask for the database's file", "PRAGMA database_list")?;
+    let rows = session.rows(
+        "cannot look up the path of the database's file",
+        "PRAGMA database_list",
+    )?;
     let main = rows.into_iter().find(|row| {
         row.get(1)
             .is_some_and(|name| name.as_deref() == Some("main"))
@@ -126,7 +129,7 @@ pub fn is_held(
             // Runs of all packages share the lock file; it contains the name of its holder.
             let path = LockFile::path(&database);
             let held_by =
-                lock_file::held_by(&path).map_err(Error::file("cannot ask for", &path))?;
+                lock_file::held_by(&path).map_err(Error::file("cannot check the lock", &path))?;
             Ok(Some(held_by.as_deref() == Some(holder)))
         }
         RunLock::Advisory => Ok(Some(

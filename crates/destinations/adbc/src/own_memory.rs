@@ -15,7 +15,10 @@ pub fn ask(session: &mut AdbcSession, quirks: &Quirks) -> Result<OwnMemory> {
         return Ok(OwnMemory::Unknown);
     };
     let statement = format!("SELECT current_setting('{setting}')");
-    let rows = session.rows("cannot ask how much memory it may take", &statement)?;
+    let rows = session.rows(
+        "cannot read how much memory the database may take",
+        &statement,
+    )?;
     let limit = rows.into_iter().flatten().flatten().next();
     Ok(match limit.as_deref().and_then(bytes_of) {
         Some(buffers_bytes_max) => OwnMemory::Limited {

@@ -42,7 +42,7 @@ pub fn publish(
     // The rows are committed, so an error here does not fail the run.
     if let Err(error) = after.try_for_each(|step| switch.perform(*step, session)) {
         switch.published.notes.push(format!(
-            "a staging table is still there, and the next run of the package removes it: {error}"
+            "a staging table was not removed; the next run of the package removes it: {error}"
         ));
     }
     Ok(switch.published)

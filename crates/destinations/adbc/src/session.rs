@@ -176,7 +176,7 @@ fn number(doing: &str, text: &str) -> Result<u64> {
     let whole = text.strip_suffix(".0").unwrap_or(text);
     whole.parse().map_err(|_| Error::Refused {
         doing: doing.to_owned(),
-        message: format!("expected a number, but {text:?} came"),
+        message: format!("expected a number, but got {text:?}"),
         hint: None,
     })
 }

@@ -50,7 +50,8 @@ pub(super) fn join(
                 in_words(root, record),
                 stored.record.targets.join(", ")
             ),
-            hint: "end that run and begin it again: a table was changed since it began".to_owned(),
+            hint: "a table was changed since that run began: stop the run, then start it again"
+                .to_owned(),
         });
     }
     let number = JOINED.fetch_add(1, Ordering::Relaxed);

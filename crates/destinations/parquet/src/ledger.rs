@@ -278,10 +278,10 @@ fn check_format(format: u32, path: &Path) -> Result<()> {
 fn of_another_form(format: u32, known: u32, path: &Path) -> Error {
     Error::Ledger {
         what: format!(
-            "{} has form {format}, and this version of Inrush knows form {known}",
+            "{} has format {format}, but this version of Inrush knows format {known}",
             path.display()
         ),
-        hint: "take the version of Inrush that wrote it, or a newer one".to_owned(),
+        hint: "use the version of Inrush that wrote it, or a newer one".to_owned(),
     }
 }
 

@@ -62,7 +62,7 @@ impl Lock {
     /// True if a process holds the lock.
     pub(super) fn is_held(path: &Path) -> Result<bool> {
         let holder =
-            lock_file::held_by(path).map_err(Error::file("cannot ask for the lock", path))?;
+            lock_file::held_by(path).map_err(Error::file("cannot check the lock", path))?;
         Ok(holder.is_some())
     }
 

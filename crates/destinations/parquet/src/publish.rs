@@ -52,7 +52,9 @@ pub(super) fn publish(run: &ParquetRun, reached: &dyn Fn(PublishStep)) -> Result
     match published {
         Err(error) if is_half() => Err(Error::Refused {
             doing: "publishing all tables of the load".to_owned(),
-            message: format!("some have their new rows already, and others do not yet: {error}"),
+            message: format!(
+                "some tables have their new rows already, the others do not yet: {error}"
+            ),
             hint: Some(
                 "fix the cause and run the same command again: the next command on this folder \
                  publishes the other tables"

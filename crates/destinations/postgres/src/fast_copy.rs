@@ -186,7 +186,7 @@ fn grants(role: &str) -> String {
 }
 
 fn other_version(version: &str) -> String {
-    format!("the extension inrush_fastcopy {version} is not of this version of Inrush")
+    format!("the extension inrush_fastcopy {version} belongs to another version of Inrush")
 }
 
 /// The query with which a transaction opens the extension for a table, and asks how the table can be stored. It has one

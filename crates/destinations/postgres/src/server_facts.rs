@@ -70,7 +70,7 @@ pub async fn inspect(
                     current_user::text, current_database()::text, \
                     current_setting('server_encoding') = 'UTF8'",
             &[],
-            "asking the server what it is",
+            "reading the version of the server",
         )
         .await?[0];
     let version_number: i32 = row.get(0);
@@ -236,7 +236,7 @@ pub async fn refuse_blind(session: &Session, role: &str) -> Result<(), PostgresE
         .query(
             "SELECT pg_has_role('pg_read_all_stats', 'USAGE')",
             &[],
-            "asking what the role may see",
+            "reading the rights of the role",
         )
         .await?;
     if sees[0].get(0) {

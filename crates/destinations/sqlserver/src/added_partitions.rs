@@ -225,8 +225,8 @@ fn require_empty(
         if session.number(DOING, &question)?.is_some() {
             return Err(Error::Unsuitable {
                 what: format!(
-                    "{target}: `bounds` go beyond its last bound, but its last partition has rows{}; a split would move them row by \
-                     row, and log each",
+                    "{target}: `bounds` go beyond its last bound, but its last partition has rows{}; a split would \
+                     move them row by row, and log each row",
                     match table == target {
                         true => String::new(),
                         false => format!(" in {table}, which has the same function"),

@@ -28,7 +28,7 @@ impl BulkTarget {
         names: impl Iterator<Item = &'a str> + Clone,
         options: &Options,
     ) -> Result<BulkTarget> {
-        let doing = format!("cannot ask for the columns of {table}");
+        let doing = format!("cannot read the columns of {table}");
         let own = catalog::catalog_columns(session, table)?;
         let question = format!("SELECT TOP (0) * FROM {table}");
         let described = session.run(&doing, &question)?.rowsets.into_iter().next();

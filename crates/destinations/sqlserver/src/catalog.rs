@@ -346,7 +346,7 @@ pub fn catalog_columns(session: &mut SqlSession, table: &str) -> Result<Vec<Cata
                 encrypted,
             ] = <[Option<String>; 11]>::try_from(row).map_err(|row| Error::Refused {
                 doing: DOING.to_owned(),
-                message: format!("expected 11 values for a column, but {} came", row.len()),
+                message: format!("expected 11 values for a column, but got {}", row.len()),
                 hint: None,
             })?;
             let number = |text: &Option<String>| {

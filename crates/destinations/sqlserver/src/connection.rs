@@ -154,7 +154,7 @@ impl SqlSession {
         };
         text.parse().map(Some).map_err(|_| Error::Refused {
             doing: doing.to_owned(),
-            message: format!("expected a number, but {text:?} came"),
+            message: format!("expected a number, but got {text:?}"),
             hint: None,
         })
     }

@@ -108,7 +108,7 @@ struct RecoveryModel {
 impl RecoveryModel {
     fn ask(session: &mut SqlSession) -> Result<RecoveryModel> {
         let rows = session.rows(
-            "cannot ask for the recovery model",
+            "cannot read the recovery model",
             "SELECT name, recovery_model_desc, CASE WHEN replica_id IS NULL THEN 0 ELSE 1 END FROM sys.databases WHERE name = \
              DB_NAME()",
         )?;
@@ -190,7 +190,7 @@ impl Files {
     /// disk is full (learn.microsoft.com: sys.database_files).
     fn ask(session: &mut SqlSession) -> Result<Files> {
         let rows = session.rows(
-            "cannot ask for the files of the database",
+            "cannot read the list of the database's files",
             "SELECT data_space_id, type_desc, size, max_size, growth, FILEPROPERTY(name, N'SpaceUsed') FROM sys.database_files",
         )?;
         let files = rows.into_iter().filter_map(|row| {
@@ -285,7 +285,7 @@ impl Spaces {
     }
 
     fn add(&mut self, session: &mut SqlSession, question: &str) -> Result<()> {
-        let rows = session.rows("cannot ask where rows are stored", question)?;
+        let rows = session.rows("cannot find out where rows are stored", question)?;
         self.ids.extend(rows.into_iter().flatten().flatten());
         Ok(())
     }
@@ -305,7 +305,7 @@ fn is_copied(session: &mut SqlSession, options: &Options, target: &TargetPlan) -
 /// True if data files grow without being filled with zeros, or if the server does not report it.
 fn grows_at_once(session: &mut SqlSession) -> Result<bool> {
     let rows = session.rows(
-        "cannot ask for the server's service",
+        "cannot read the settings of the server's service",
         "SELECT servicename, instant_file_initialization_enabled FROM sys.dm_server_services",
     )?;
     let is_of_engine = |row: &&Vec<Option<String>>| {
@@ -326,7 +326,7 @@ fn indexed_views(session: &mut SqlSession, table: &str) -> Result<Vec<String>> {
          is_schema_bound_reference = 1) ORDER BY v.name",
         sql::text(table)
     );
-    let rows = session.rows("cannot ask for indexed views", &question)?;
+    let rows = session.rows("cannot look for indexed views", &question)?;
     Ok(rows.into_iter().flatten().flatten().collect())
 }
 

@@ -12,7 +12,7 @@ const RUN_LOCK_MILLISECONDS: u32 = 3_000;
 /// The longest wait for the lock under which runs are entered into the ledger.
 const LEDGER_LOCK_MILLISECONDS: u32 = 60_000;
 
-const ASKING: &str = "cannot ask for the run's lock";
+const ASKING: &str = "cannot take the lock of the run";
 
 /// Takes the lock of a run, or fails with the name of its holder.
 pub fn take(session: &mut SqlSession, ledger: &Ledger, run_key: &RunKey) -> Result<()> {

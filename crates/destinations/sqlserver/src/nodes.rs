@@ -31,7 +31,7 @@ impl Nodes {
         let question = format!(
             "SELECT node_affinity FROM sys.dm_exec_connections WHERE session_id = {number}"
         );
-        let answer = session.rows("cannot ask for the node of a session", &question);
+        let answer = session.rows("cannot read the node of a session", &question);
         let mut found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let node = match answer {
             Ok(rows) => rows.into_iter().flatten().flatten().next(),

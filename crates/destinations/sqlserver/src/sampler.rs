@@ -30,7 +30,7 @@ impl SessionSampler for Sampler {
 
 fn not_known(error: WatchError) -> Error {
     match error {
-        WatchError::Session(error) => refused("cannot ask what sessions do", error),
+        WatchError::Session(error) => refused("cannot read the state of the sessions", error),
         WatchError::NoRight => Error::Unsuitable {
             what: error.to_string(),
             hint: "grant the login this right".to_owned(),

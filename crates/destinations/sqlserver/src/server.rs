@@ -49,7 +49,7 @@ pub struct Server {
 impl Server {
     /// Asks the server.
     pub fn ask(session: &mut SqlSession) -> Result<Server> {
-        let doing = "cannot ask the server what it is";
+        let doing = "cannot read the version of the server";
         let question = "SELECT CAST(SERVERPROPERTY('ProductVersion') AS nvarchar(128)), \
                         CAST(SERVERPROPERTY('EngineEdition') AS bigint), \
                         CAST(SERVERPROPERTY('babelfish') AS nvarchar(128)), SCHEMA_NAME(), \

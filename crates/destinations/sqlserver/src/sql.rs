@@ -44,7 +44,7 @@ pub fn unsuitable_word(batch: &str) -> Option<(String, &'static str)> {
     if batch.lines().any(is_go) {
         return Some((
             "GO".to_owned(),
-            "is a command of sqlcmd, which T-SQL does not know: write each batch as a text of its own in the list",
+            "is a command of sqlcmd, which T-SQL does not know: write each batch as a separate text in the list",
         ));
     }
     let words: Vec<String> = batch

@@ -98,8 +98,9 @@ impl PieceEvents<'_> {
     pub fn steps_failed(&self, reason: String) {
         self.event_sink.notice(&Event::Note {
             text: format!(
-                "flow {}, unit {}: the steps in the destination's statement fail for a row ({reason}); this unit and the later \
-                 ones pass the steps before they are sent, and the row is rejected if a step rejects it",
+                "flow {}, unit {}: the steps in the destination's statement failed for a row ({reason}); from this \
+                 unit on, Inrush evaluates the steps before it sends the rows, and rejects the row if a step rejects \
+                 it",
                 self.reading.name, self.unit_number
             ),
         });

@@ -117,8 +117,8 @@ fn tell<R: DriverRun>(context: &RunContext<'_, R>, missing: usize, silence_max: 
         let path = context.run.folder.path().join(PLAN_FILE);
         context.notice(&Event::Note {
             text: format!(
-                "waits for {}: on each host, `inrush join PACKAGE {} --share N` loads one; the \
-                 run fails if no process shows life for {} s",
+                "waits for {}: on each host, `inrush join PACKAGE {} --share N` loads one; the run fails if no \
+                 process gives a sign of life for {} s",
                 counted(missing as u64, "share"),
                 path.display(),
                 silence_max.as_secs()

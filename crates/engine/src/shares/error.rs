@@ -30,7 +30,7 @@ pub enum ShareError {
     },
     /// The plan has a form that this version does not know.
     #[error(
-        "{} is a plan in form {form}, but this Inrush reads form {PLAN_VERSION}", path.display()
+        "{} is a plan in format {form}, but this Inrush reads format {PLAN_VERSION}", path.display()
     )]
     PlanVersion {
         /// The plan.

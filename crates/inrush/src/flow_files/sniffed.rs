@@ -158,8 +158,8 @@ pub fn of(
         return Ok(told);
     }
     let mut notes = vec![format!(
-        "the format was guessed: in the format that their names imply, the files have no column \
-         of the target: {}",
+        "the format was guessed, because in the format that their names imply the files have no column of the target: \
+         {}",
         guess.seen.join("; ")
     )];
     let unsure = guess.all_unsure().into_iter().take(UNSURE_TOLD_MAX);

@@ -67,7 +67,7 @@ pub fn proposed(out: &mut String, checks: &[Step]) {
         return;
     }
     out.push_str(
-        "\n# All rows that were read pass these checks. Remove the # before those that must hold.\n",
+        "\n# All rows that were read pass these checks. Remove the # before each check that must hold.\n",
     );
     for check in checks {
         let mut text = String::new();

@@ -8,7 +8,8 @@ use crate::limits::COLUMNS_MAX;
 pub enum DecodeError {
     /// The stream does not begin as binary COPY does.
     #[error(
-        "the data do not begin with the signature of binary COPY: is the server PostgreSQL, and does nothing between change the bytes?"
+        "the data do not begin with the signature of binary COPY: check that the server is PostgreSQL, and that \
+         nothing in between changes the bytes"
     )]
     Signature,
     /// The header has a flag that changes the format.
@@ -62,9 +63,7 @@ pub enum DecodeError {
         byte_count: usize,
     },
     /// The stream ended before its trailer.
-    #[error(
-        "the data end in their middle, after {rows} rows: the server or the connection ended early"
-    )]
+    #[error("the data end too early, after {rows} rows: the server or the connection ended early")]
     Truncated {
         /// Whole rows that came.
         rows: u64,

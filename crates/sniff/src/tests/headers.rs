@@ -31,12 +31,12 @@ headers! {
     years_over_amounts: "a.csv", "Item,2019,2020\nSales,10,20\nCosts,5,6\nRent,7,8\n"
         => "item text, _2019 integer, _2020 integer", [];
     years_over_years: "a.csv", "Item,2019,2020\nSales,2010,2020\nCosts,2005,2006\n"
-        => "column_1 text, column_2 integer, column_3 integer", ["its numbers follow each other"];
+        => "column_1 text, column_2 integer, column_3 integer", ["its numbers are consecutive"];
     years_alone: "a.csv", "2019,2020\n10,20\n5,6\n7,8\n" => "_2019 integer, _2020 integer", [];
     one_year_of_many_numbers: "a.csv", "2019,17\n10,20\n5,6\n7,8\n"
-        => "column_1 integer, column_2 integer", ["a number of it is a year"];
+        => "column_1 integer, column_2 integer", ["one of its numbers is a year"];
     months_as_numbers: "a.csv", "Item,1,2,3\nSales,10,20,3\nCosts,5,6,9\nRent,7,8,1\n"
-        => "column_1 text, column_2 integer, column_3 integer, column_4 integer", ["its numbers follow each other"];
+        => "column_1 text, column_2 integer, column_3 integer, column_4 integer", ["its numbers are consecutive"];
     dates_over_amounts: "a.csv", "Item,2024-01-01,2024-02-01\nSales,10,20\nCosts,5,6\nRent,7,8\n"
         => "item text, _2024_01_01 integer, _2024_02_01 integer", [];
     no_value_is_no_name: "a.csv", "1,NA\n2,3\n4,5\n6,7\n"

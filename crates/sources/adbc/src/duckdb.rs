@@ -339,7 +339,7 @@ impl Table for DuckDbTable {
             (true, Some(ids)) if *ids.data_type() == DataType::Int64 && ids.null_count() == 0 => {
                 Some(ids.as_primitive::<Int64Type>().clone())
             }
-            (true, _) => return Err("it sends rows without their numbers".to_owned()),
+            (true, _) => return Err("it sends rows without row numbers".to_owned()),
             (false, _) => None,
         };
         let keys = self.keys.as_ref().and(batch.columns().first());

@@ -69,7 +69,7 @@ pub fn why_changes_unseen(
     }
     let text = with_views(rows, format!("{plan}\n{written}"), hidden);
     if let Some(word) = TIMES.iter().find(|word| has_word(&text, word)) {
-        return Ok(Some(format!("{word} is another time in each run")));
+        return Ok(Some(format!("{word} is a different time in each run")));
     }
     let functions = ask(
         "SELECT DISTINCT lower(function_name) FROM duckdb_functions() \
@@ -78,7 +78,7 @@ pub fn why_changes_unseen(
     let mut functions = functions.into_iter().flatten().flatten();
     Ok(functions
         .find(|name| calls(&text, name))
-        .map(|name| format!("{name}() may return another value in each run")))
+        .map(|name| format!("{name}() may return a different value in each run")))
 }
 
 /// Refuses a query whose rows may differ when it is run again: with a LIMIT, a sample, or functions such as random().

@@ -205,7 +205,7 @@ impl State {
             input_error(
                 Path::new(NAME),
                 format!(
-                    "after {} rows the program gives an error: {error}",
+                    "after {} rows the program returned an error: {error}",
                     self.taken
                 ),
                 "correct the program, then call inrush.load again",

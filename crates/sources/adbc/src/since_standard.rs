@@ -285,7 +285,8 @@ impl Asked<'_> {
             false => Err(unsuitable(
                 self.input,
                 format!(
-                    "`since` cannot be used: conditions on {} select other rows than the values that the driver returns",
+                    "`since` cannot be used: the rows that conditions on {} select do not match the values that the \
+                     driver returns",
                     self.column
                 ),
                 WHERE_INSTEAD,

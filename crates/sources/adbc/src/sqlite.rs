@@ -448,11 +448,11 @@ impl Table for SqliteTable {
             (*array.data_type() == DataType::Int64).then_some(array)
         };
         let (Some(marks), Some(misfits)) = (own(0), own(1)) else {
-            return Err("it sends columns of other types than it was asked for".to_owned());
+            return Err("it sends columns of other types than requested".to_owned());
         };
         let marks = marks.as_primitive::<Int64Type>();
         if is_first && (marks.is_empty() || marks.value(0) != 1) {
-            return Err("it sends rows in another order than it was asked for".to_owned());
+            return Err("it sends rows in another order than requested".to_owned());
         }
         let rows = batch.slice(
             usize::from(is_first),
@@ -480,7 +480,8 @@ impl Table for SqliteTable {
             faults.push(RowFault {
                 row,
                 reason: format!(
-                    "the value of the column `{}` is not {}, which its declaration means: correct it, or read the column as {}::text",
+                    "the value of the column `{}` is not {}, as the declaration of the column says: correct it, or \
+                     read the column as {}::text",
                     column.name,
                     kind.name(),
                     column.name
@@ -510,7 +511,7 @@ impl Table for SqliteTable {
 /// Texts, and the exact texts of floats.
 fn mixed(texts: &ArrayRef, floats: &ArrayRef) -> Result<ArrayRef, String> {
     if *texts.data_type() != DataType::Utf8 || *floats.data_type() != DataType::Float64 {
-        return Err("it sends columns of other types than it was asked for".to_owned());
+        return Err("it sends columns of other types than requested".to_owned());
     }
     if floats.as_primitive::<Float64Type>().null_count() == floats.len() {
         return Ok(texts.clone());

@@ -83,7 +83,7 @@ pub(crate) fn look(
         && relations::has_inheritors(keeper, table)?
     {
         notes.push(format!(
-            "a new target gets no primary key: that of {} does not hold for the rows of its child tables",
+            "a new target gets no primary key: the primary key of {} does not cover the rows of its child tables",
             table.name
         ));
         primary_key.clear();

@@ -93,7 +93,7 @@ impl Database {
             return Err(unsuitable(
                 Path::new(&place),
                 format!(
-                    "{} cannot keep a snapshot and read",
+                    "{} cannot both keep a snapshot and read rows",
                     counted(connections_max as u64, "connection")
                 ),
                 "set `max_connections` of the source to 2 or more",
@@ -240,8 +240,8 @@ const MAY_CANCEL: &str = "SELECT pg_catalog.current_setting('max_standby_streami
 /// The plan's note about such a standby.
 fn may_cancel(place: &str, delay: &str) -> String {
     format!(
-        "{place} is a standby with hot_standby_feedback = off: it ends the copy if it has to remove rows that the snapshot still \
-         needs (max_standby_streaming_delay = {delay}), and the same command goes on"
+        "{place} is a standby with hot_standby_feedback = off: it ends the copy if it has to remove rows that the \
+         snapshot still needs (max_standby_streaming_delay = {delay}); the same command then resumes the copy"
     )
 }
 

@@ -109,8 +109,8 @@ impl Limits {
         is_hazard.then(|| {
             Finding::hurts(
                 format!(
-                    "{place}: a standby, which cancels a reading transaction that has delayed the changes of \
-                     the primary for {delay_s} s (max_standby_streaming_delay), and {}",
+                    "{place} is a standby: it cancels a reading transaction that has delayed the changes of the \
+                     primary for {delay_s} s (max_standby_streaming_delay), and {}",
                     expected.words()
                 ),
                 "set hot_standby_feedback = on or max_standby_streaming_delay = -1 there, or read from the primary",

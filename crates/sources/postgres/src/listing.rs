@@ -103,8 +103,8 @@ pub fn tables_like(
 
 /// Advice on what to write in place of a name that the database does not have. If the search fails, there is no advice.
 pub fn instead_of(session: &mut BlockingSession, schema: Option<&str>, name: &str) -> String {
-    const FORM: &str = "name one that it has, with its schema (sales.orders); without double quotes, capitals are read \
-                        as small letters";
+    const FORM: &str = "name an existing table, with its schema (sales.orders); names without double quotes are read \
+                        in lower case";
     let Ok(all) = list(session, "true", &[], SEARCHED_MAX) else {
         return FORM.to_owned();
     };

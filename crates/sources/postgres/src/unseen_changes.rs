@@ -88,19 +88,19 @@ pub fn why(
 ) -> Result<Option<String>, SourceError> {
     if let Some(table) = &read.foreign {
         return Ok(Some(format!(
-            "the rows of the foreign table {table} are those of another server, at a moment of its own"
+            "the rows of the foreign table {table} come from another server, which does not share the snapshot"
         )));
     }
     if let Some(sequence) = &read.sequence {
         return Ok(Some(format!(
-            "the numbers of the sequence {sequence} belong to no snapshot"
+            "the numbers of the sequence {sequence} are not part of a snapshot"
         )));
     }
     if written.is_none() && !read.has_views {
         return Ok(None);
     }
     if let Some(word) = written.and_then(literal_of_time) {
-        return Ok(Some(format!("'{word}' is another time in each run")));
+        return Ok(Some(format!("'{word}' is a different time in each run")));
     }
     let failed = |error| of_session(input, error);
     let doing = "asking whether rows depend on the time";
@@ -108,7 +108,7 @@ pub fn why(
     let explained = Explained::of(session, input, select)?;
     session.query(CATALOG_NAMES, doing).map_err(failed)?;
     if let Some(word) = TIMES.iter().find(|word| explained.has_word(word)) {
-        return Ok(Some(format!("{word} is another time in each run")));
+        return Ok(Some(format!("{word} is a different time in each run")));
     }
     if explained.has_removed_partitions() {
         return Ok(Some(
@@ -133,7 +133,7 @@ pub fn why(
     let found = session.query(&sql, "asking which functions are stable");
     let function = found.map_err(failed)?.first();
     Ok(function.map(|function| {
-        format!("{function}() may return another value in each run, as it is not IMMUTABLE")
+        format!("{function}() may return a different value in each run, as it is not IMMUTABLE")
     }))
 }
 

@@ -64,8 +64,8 @@ impl Pool {
                 opened.map_err(|error| refused(input, "connecting", &error))?
             }
             (None, MoreSessions::None) => {
-                let what = "the sessions that show the moment at which the source was opened are lost, and a new one would show a \
-                            later moment";
+                let what = "the sessions that read the source as it was when it was opened are lost, and a new \
+                            session would read a later state";
                 return Err(input_error(input, what, "run the same command again"));
             }
         };

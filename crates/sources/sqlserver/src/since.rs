@@ -33,7 +33,7 @@ pub fn find_range(
     let BoundBy::Lag(lag) = &since.bound_by else {
         return Err(unsuitable(
             input,
-            "SQL Server does not tell up to which time all rows are committed, so `since` needs `lag`",
+            "Inrush cannot find out until which time all rows are committed in SQL Server, so `since` needs `lag`",
             "write the longest time from a row's value to its commit, such as lag = \"5 minutes\"",
         ));
     };

@@ -340,9 +340,7 @@ fn refuse_parts(input: &Path, settings: &Settings) -> Result<(), SourceError> {
         None => Ok(()),
         Some((what, _)) => Err(unsuitable(
             input,
-            format!(
-                "in {what} parentheses, quotes, brackets or comments are opened or closed that have no counterpart there"
-            ),
+            format!("{what} has unbalanced parentheses, quotes, brackets or comments"),
             "write one SELECT without `;`, or a condition, that is complete by itself",
         )),
     }

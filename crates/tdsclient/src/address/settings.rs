@@ -177,7 +177,7 @@ fn name(name: &str, text: &str) -> Result<String> {
         true => Ok(text.to_owned()),
         false => Err(address(
             &format!("{name} has more than {NAME_UNITS_MAX} characters, or a NUL"),
-            "SQL Server has no such name: shorten it",
+            "SQL Server does not accept such a name: shorten it, or remove the NUL",
         )),
     }
 }

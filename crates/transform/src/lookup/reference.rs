@@ -67,7 +67,7 @@ pub enum ReferenceFault {
     },
     /// It cannot be kept on disk.
     #[error(
-        "it is larger than its memory, and cannot be kept in the folder for temporary files: {message}"
+        "it needs more memory than its limit, and cannot be kept in the folder for temporary files: {message}"
     )]
     Disk {
         /// The system's message.

@@ -257,7 +257,9 @@ impl Client {
     ) -> Result<(), CallFailure> {
         for _ in 0..answered {
             let Some(started) = self.under_way.pop_front() else {
-                return Err(CallFailure("it was sent an answer to no call".to_owned()));
+                return Err(CallFailure(
+                    "the server sent an answer that belongs to no call".to_owned(),
+                ));
             };
             self.measured.last_answer = Some(now);
             if started.rows == 0 {

@@ -270,7 +270,7 @@ fn as_usage(error: inrush::clients::Error) -> WorkloadError {
 fn stopped(folder: &ResultsFolder) -> WorkloadError {
     WorkloadError::Stopped {
         hint: format!(
-            "runs that ended are in {}; the same command measures the others",
+            "the finished runs are in {}; the same command measures the others",
             folder.path().display()
         ),
     }

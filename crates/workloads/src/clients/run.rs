@@ -357,7 +357,7 @@ impl RunPlan<'_> {
             ),
             details,
             hint: Some(
-                "the server's log tells more of a statement that was refused or a session that ended"
+                "the server's log says more about a refused statement or a session that ended"
                     .to_owned(),
             ),
         }

@@ -11,7 +11,7 @@ use crate::session::AdbcSession;
 /// True if the database is a file, and not in memory.
 pub fn is_open(session: &mut AdbcSession) -> Result<bool, Error> {
     let statement = "SELECT path FROM duckdb_databases() WHERE database_name = current_database()";
-    let rows = session.rows("cannot ask for the database's file", statement)?;
+    let rows = session.rows("cannot look up the path of the database's file", statement)?;
     let path = rows.into_iter().flatten().next().flatten();
     Ok(path.is_some_and(|path| !path.is_empty() && path != ":memory:"))
 }

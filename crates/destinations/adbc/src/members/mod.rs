@@ -250,7 +250,8 @@ fn next_number(
     if session.number(DOING, &cycles)?.unwrap_or(0) > 0 {
         return Err(unsuitable(
             format!(
-                "the sequence {sequence} starts again at its end, so its numbers may stand for other members"
+                "the sequence {sequence} starts again at its end, so it could give a number that another member has \
+                 already"
             ),
             "use a sequence with NO CYCLE",
         ));

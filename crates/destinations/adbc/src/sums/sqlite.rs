@@ -15,7 +15,7 @@ const DECIMAL_PARTS: usize = 6;
 
 /// Whether the octets of a text are those of UTF-8: SQLite can also store UTF-16.
 pub fn stores_utf8(session: &mut AdbcSession) -> Result<bool> {
-    let doing = "cannot ask for the encoding of texts";
+    let doing = "cannot read the encoding of texts";
     let rows = session.rows(doing, "PRAGMA encoding")?;
     let encoding = rows.into_iter().flatten().next().flatten();
     Ok(encoding.is_some_and(|encoding| encoding == "UTF-8"))

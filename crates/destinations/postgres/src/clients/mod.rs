@@ -468,7 +468,7 @@ fn told(error: ClientError) -> Error {
         ClientError::Lost { doing, reason } => Error::Refused {
             doing,
             message: format!("the connection to the server was lost ({reason})"),
-            hint: Some("the server's log tells why it ended the session".to_owned()),
+            hint: Some("the server's log says why it ended the session".to_owned()),
         },
         other => Error::Unsuitable {
             what: other.to_string(),

@@ -52,10 +52,9 @@ impl LedgerError {
         match self {
             LedgerError::Destination(error) => error.hint(),
             LedgerError::Busy { .. } => Some(
-                "wait for it, or stop that process; then the same command resumes from the \
-                 committed units. After a cut network the server may keep the session of a process that \
-                 is gone, for about 90 seconds and sometimes longer: pg_terminate_backend with the \
-                 backend's number ends it at once"
+                "wait for it, or stop that process; then the same command resumes from the committed units. If the \
+                 network was cut, the server may keep the session for about 90 seconds or longer after the process \
+                 has ended; pg_terminate_backend with the backend's number ends the session at once"
                     .to_owned(),
             ),
             LedgerError::TakenOver { .. } => {

@@ -58,7 +58,8 @@ pub async fn plan(
         if own.iter().any(|table| table.what == What::Inserted) {
             return Err(impossible(
                 format!(
-                    "it added its rows to those of {target}, or merged them into these, and they can no longer be told apart"
+                    "it added its rows to those of {target}, or merged its rows into them, and they can no longer be \
+                     told apart"
                 ),
                 "if it appended, delete its rows by hand, using the contents of the files; if it merged (mode = \"upsert\"), it \
                  overwrote rows that were there before: restore the table from a backup",

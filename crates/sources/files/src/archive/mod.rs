@@ -156,7 +156,7 @@ pub(super) fn members(path: &Path, metadata: &Metadata) -> Result<Vec<ZipMember>
     let accounted = accounted.map_err(|cause| match cause.kind() {
         // Positions from the archive itself.
         ErrorKind::UnexpectedEof => {
-            archive_error(path, "it ends before its directory says".to_owned())
+            archive_error(path, "it ends earlier than its directory says".to_owned())
         }
         _ => SourceError::Unreadable {
             path: path.to_path_buf(),

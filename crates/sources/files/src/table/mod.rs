@@ -318,7 +318,11 @@ fn not_one(path: &Path, named: TableKind, first: &[u8]) -> SourceError {
                 true => "last",
                 false => "first",
             };
-            damaged(path, named, format!("its {end} bytes are not those of one"))
+            damaged(
+                path,
+                named,
+                format!("its {end} bytes are not those of such a file"),
+            )
         }
     }
 }

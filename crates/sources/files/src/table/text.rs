@@ -112,8 +112,10 @@ impl TableText {
 
     fn cells(&self, rows: &TypedRows) -> Result<Vec<Cells>, SourceError> {
         let cells = |values, is_uuid| {
-            Cells::of(values, is_uuid)
-                .ok_or_else(|| self.rows.failed("a column of it has no text".to_owned()))
+            Cells::of(values, is_uuid).ok_or_else(|| {
+                self.rows
+                    .failed("one of its columns cannot be written as text".to_owned())
+            })
         };
         let columns = rows.columns.iter().map(|column| match &column.values {
             None => Ok(Cells::unread()),

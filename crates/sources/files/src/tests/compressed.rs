@@ -263,8 +263,8 @@ fn a_truncation_is_told_in_full() {
     assert_eq!(
         message(error, folder.path()),
         format!(
-            "FOLDER/a.gz: the gzip stream ends in its middle, after {} bytes compressed \
-             ({} uncompressed); the file is likely not written or copied to its end: make it \
+            "FOLDER/a.gz: the gzip stream ends too early, after {} bytes compressed \
+             ({} uncompressed); the file was likely not written or copied completely: make it \
              again, and test it with gzip -t",
             bytes.len() - 8,
             text().len()
