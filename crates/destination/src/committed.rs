@@ -46,3 +46,14 @@ pub struct UnitAtEnd {
     /// The sums over its records.
     pub account: Account,
 }
+
+/// How a destination has stored the rows of a unit, if it has an extension of Inrush.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredWay {
+    /// `tuples`, `executor` and `pages` are methods of the extension; `copy` is the server's own COPY.
+    pub way: String,
+    /// Why the rows were stored by `copy`.
+    pub reason: Option<String>,
+    /// The change with which the extension can store them next time, if it is known.
+    pub fix: Option<String>,
+}

@@ -32,6 +32,8 @@
 //!     prepare_reload         the units that are loaded again if a target has refused rows
 //!     analyze                the statistics of each target are updated, where the package asks for that
 //!     units_at_end           the units for the report, if the publish changes their records
+//!     stored_way             how the rows of a unit were stored, if there was a choice
+//!     close                  the connections end
 //! ```
 //!
 //! # Units and records
@@ -66,7 +68,7 @@ use inrush_rows::finding::Finding;
 use inrush_rows::ids::UnitKey;
 
 use crate::abilities::{Abilities, Ability};
-use crate::committed::{CommittedRecord, StagedRows, UnitAtEnd};
+use crate::committed::{CommittedRecord, StagedRows, StoredWay, UnitAtEnd};
 use crate::error::{Error, Result};
 use crate::expected_load::ExpectedLoad;
 use crate::given_steps::GivenSteps;
@@ -303,8 +305,17 @@ pub trait OpenRun: Send + Sync {
         Ok(None)
     }
 
+    /// How the destination has stored the rows of a unit in this attempt, for the report. `None` if it had no choice, or if
+    /// this attempt has not begun the unit. `target` is an index.
+    fn stored_way(&self, _target: usize, _unit: &UnitKey) -> Option<StoredWay> {
+        None
+    }
+
     /// A handle that ends the calls in progress in this run. It is not used after the run is dropped.
     fn cancel_handle(&self) -> Arc<dyn CancelRun>;
+
+    /// Ends the run's connections, after all other calls. Without this call, dropping the run ends them too.
+    fn close(self: Box<Self>) {}
 }
 
 /// Ends the calls in progress in a run.

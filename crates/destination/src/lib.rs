@@ -42,7 +42,7 @@ pub mod undo;
 pub use abilities::{Abilities, Ability, AbilityText, OwnMemory, PublishedTogether, Streams};
 pub use account::Account;
 pub use address::Address;
-pub use committed::{CommittedRecord, CountedUnit, StagedRows, UnitAtEnd};
+pub use committed::{CommittedRecord, CountedUnit, StagedRows, StoredWay, UnitAtEnd};
 pub use contract::{
     CancelRun, Destination, LoadMethod, OpenRun, UnitPart, UnitStream, WrittenSplits,
 };

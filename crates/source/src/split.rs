@@ -1,7 +1,7 @@
 //! A piece of an input.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use inrush_rows::location::Location;
 use serde::{Deserialize, Serialize};
@@ -43,8 +43,8 @@ pub struct Split {
     pub input: Arc<dyn Input>,
     /// [`SourceSplit::range`].
     pub range: Range<u64>,
-    /// [`SourceSplit::first_record`].
-    pub first_record: Option<RecordStart>,
+    /// [`SourceSplit::first_record`]. It is found once, right before the streams begin.
+    pub first_record: OnceLock<RecordStart>,
     /// [`SourceSplit::is_shared`].
     pub is_shared: bool,
     /// [`SourceSplit::size_bytes`].
@@ -57,10 +57,17 @@ impl Split {
         Split {
             input,
             range: split.range,
-            first_record: split.first_record,
+            first_record: split
+                .first_record
+                .map_or_else(OnceLock::new, OnceLock::from),
             is_shared: split.is_shared,
             size_bytes: split.size_bytes,
         }
+    }
+
+    /// Its first row begins here. What was known before stays.
+    pub fn locate(&self, first_record: RecordStart) {
+        let _ = self.first_record.set(first_record);
     }
 
     /// The split as plain data, for its source.
@@ -68,7 +75,7 @@ impl Split {
         SourceSplit {
             input: self.input.index(),
             range: self.range.clone(),
-            first_record: self.first_record,
+            first_record: self.first_record.get().copied(),
             is_shared: self.is_shared,
             size_bytes: self.size_bytes,
         }
@@ -78,7 +85,7 @@ impl Split {
     pub fn location(&self) -> Location {
         Location {
             file: Arc::clone(self.input.name()),
-            line: self.first_record.map_or(1, |first| first.line),
+            line: self.first_record.get().map_or(1, |first| first.line),
             byte_offset: self.range.start,
             key: None,
         }

@@ -7,9 +7,9 @@ mod of_flow;
 mod record;
 mod trace;
 
+use crate::plan::load_flow::LoadFlow;
 use inrush_package::Package;
-
-use crate::run::plan::RunPlan;
+use std::ops::Deref;
 
 pub use record::{
     AddedColumn, ColumnOrigin, FlowLineage, LoadedColumn, ReadColumn, ReferenceColumn, RowSource,
@@ -20,9 +20,9 @@ pub use trace::{Traced, TracedFrom, traced, traced_before};
 /// The version of the text that the ledger keeps. A change of meaning raises it.
 pub const LINEAGE_VERSION: u32 = 1;
 
-/// The lineage of a plan's flows. `package` is the package that was planned.
-pub fn of_plan<P: RunPlan>(plan: &P, package: &Package) -> RunLineage {
-    let readings = plan.flows().iter().map(|flow| &flow.reading);
+/// The lineage of flows. `package` is the package that was planned.
+pub fn of_flows<F: Deref<Target = LoadFlow>>(flows: &[F], package: &Package) -> RunLineage {
+    let readings = flows.iter().map(|flow| &flow.reading);
     RunLineage {
         version: LINEAGE_VERSION,
         inrush_version: env!("CARGO_PKG_VERSION").to_owned(),

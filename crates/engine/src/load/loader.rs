@@ -22,25 +22,24 @@ use crate::pipeline::results::StreamResult;
 use crate::pipeline::sharing::Sharing;
 use crate::pipeline::work::Work;
 use crate::pipeline::work_items::WorkItem;
-use crate::plan::PlannedFlow;
-use crate::run::prepared::{DriverRun, FlowOf};
+use crate::plan::load_flow::LoadFlow;
 
 /// A stream with a piece of work.
-pub struct Loader<'a, 's, R: DriverRun> {
-    pub(super) run: &'a LoadRun<'a, FlowOf<R>>,
-    pub(super) target: &'a LoadStream<'s, R>,
+pub struct Loader<'a, 's> {
+    pub(super) run: &'a LoadRun<'a>,
+    pub(super) target: &'a LoadStream<'s>,
     pub(super) stream: usize,
     pub(super) item: &'a WorkItem,
 }
 
-impl<'a, 's, R: DriverRun> Loader<'a, 's, R> {
+impl<'a, 's> Loader<'a, 's> {
     /// The stream's number, counted from 1; 0 for work that is done after all streams have ended.
     pub fn new(
-        run: &'a LoadRun<'a, FlowOf<R>>,
-        target: &'a LoadStream<'s, R>,
+        run: &'a LoadRun<'a>,
+        target: &'a LoadStream<'s>,
         stream: usize,
         item: &'a WorkItem,
-    ) -> Loader<'a, 's, R> {
+    ) -> Loader<'a, 's> {
         Loader {
             run,
             target,
@@ -312,8 +311,8 @@ impl<'a, 's, R: DriverRun> Loader<'a, 's, R> {
 
 /// Refuses to load the rows of a flow again if one of its inputs cannot be read once more. Otherwise returns `refusal`, the
 /// destination's error about a row.
-pub fn refuse_pipe<F: PlannedFlow, R: Into<DriverError>>(flow: &F, refusal: R) -> Result<R, Error> {
-    let pipe = flow.all_splits().find(|split| !split.input.is_read_again());
+pub fn refuse_pipe<R: Into<DriverError>>(flow: &LoadFlow, refusal: R) -> Result<R, Error> {
+    let pipe = flow.splits().find(|split| !split.input.is_read_again());
     match pipe {
         Some(pipe) => Err(refused_from_pipe(flow, pipe, refusal.into())),
         None => Ok(refusal),
@@ -321,7 +320,7 @@ pub fn refuse_pipe<F: PlannedFlow, R: Into<DriverError>>(flow: &F, refusal: R) -
 }
 
 /// The error of a row that was refused, and that cannot be found because its input is a pipe.
-fn refused_from_pipe<F: PlannedFlow>(flow: &F, pipe: &Split, refusal: DriverError) -> Error {
+fn refused_from_pipe(flow: &LoadFlow, pipe: &Split, refusal: DriverError) -> Error {
     Error::RefusedFromPipe {
         limit: flow.reading.reject_limit.rows_accepted(),
         pipe: pipe.input.name().display().to_string(),

@@ -1,6 +1,7 @@
 //! The data that the streams of a run share, for any destination.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use inrush_convert::RunStamp;
@@ -13,13 +14,14 @@ use crate::pipeline::fed_files::FedFiles;
 use crate::pipeline::metering::FlowCount;
 use crate::pipeline::reject_count::RejectCount;
 use crate::pipeline::sharing::Sharing;
+use crate::plan::UnitPlace;
+use crate::plan::load_flow::LoadFlow;
 use crate::plan::load_unit::LoadUnit;
-use crate::plan::{PlannedFlow, UnitPlace};
 
 /// The data that the streams of a run share.
-pub struct LoadRun<'a, F> {
+pub struct LoadRun<'a> {
     /// The flows of the plan.
-    pub flows: &'a [F],
+    pub flows: &'a [Arc<LoadFlow>],
     /// The run, for columns of provenance.
     pub stamp: RunStamp,
     /// Gets events and progress.
@@ -48,10 +50,10 @@ pub struct LoadRun<'a, F> {
     pub straight_lock: StraightLock,
 }
 
-impl<F: PlannedFlow> LoadRun<'_, F> {
+impl LoadRun<'_> {
     /// A unit and its flow.
-    pub fn unit(&self, (flow, unit): UnitPlace) -> (&F, &LoadUnit) {
+    pub fn unit(&self, (flow, unit): UnitPlace) -> (&LoadFlow, &LoadUnit) {
         let flow = &self.flows[flow];
-        (flow, flow.unit(unit))
+        (flow, &flow.units[unit])
     }
 }

@@ -17,7 +17,6 @@ use crate::error::Error;
 use crate::pipeline::feeding::{FedFile, TakenRanges};
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::work::{FedWork, Work};
-use crate::run::prepared::DriverRun;
 
 /// Work that can be loaded more than once.
 pub enum RepeatableWork<'a> {
@@ -86,7 +85,7 @@ struct Attempt {
     is_alone: bool,
 }
 
-impl<R: DriverRun> Loader<'_, '_, R> {
+impl Loader<'_, '_> {
     /// Loads a piece of work and commits it.
     pub(super) async fn straight(
         &self,

@@ -8,12 +8,10 @@ pub struct StraightLock {
     lock: RwLock<()>,
 }
 
-/// A transaction holds it from before its BEGIN until after its end.
-pub enum StraightGuard<'a> {
-    /// Others may run at the same time.
-    Among(RwLockReadGuard<'a, ()>),
-    /// This transaction runs alone.
-    Alone(RwLockWriteGuard<'a, ()>),
+/// A transaction holds it from before its BEGIN until after its end: with others, or alone.
+pub struct StraightGuard<'a> {
+    _among: Option<RwLockReadGuard<'a, ()>>,
+    _alone: Option<RwLockWriteGuard<'a, ()>>,
 }
 
 impl StraightLock {
@@ -21,8 +19,14 @@ impl StraightLock {
     /// starved.
     pub async fn take(&self, is_alone: bool) -> StraightGuard<'_> {
         match is_alone {
-            true => StraightGuard::Alone(self.lock.write().await),
-            false => StraightGuard::Among(self.lock.read().await),
+            true => StraightGuard {
+                _among: None,
+                _alone: Some(self.lock.write().await),
+            },
+            false => StraightGuard {
+                _among: Some(self.lock.read().await),
+                _alone: None,
+            },
         }
     }
 }

@@ -9,26 +9,25 @@ use crate::error::Error;
 use crate::gauge::Gauge;
 use crate::plan::UnitPlace;
 use crate::run::context::RunContext;
-use crate::run::prepared::DriverRun;
 
 /// A stream and its connection to the destination, whose calls block. Futures of a load must be driven outside of the runtime
 /// ([`blocking`](crate::pipeline::row_loop::blocking)), because the calls may wait in it.
-pub struct LoadStream<'a, R> {
+pub struct LoadStream<'a> {
     /// The context that all streams of the run share.
-    pub context: &'a RunContext<'a, R>,
+    pub context: &'a RunContext<'a>,
     /// The stream's gauge.
     pub gauge: &'a Gauge,
     /// The destination's side.
     pub stream: RefCell<&'a mut dyn UnitStream>,
 }
 
-impl<'a, R: DriverRun> LoadStream<'a, R> {
+impl<'a> LoadStream<'a> {
     /// A stream with its connection.
     pub fn new(
-        context: &'a RunContext<'a, R>,
+        context: &'a RunContext<'a>,
         gauge: &'a Gauge,
         stream: &'a mut dyn UnitStream,
-    ) -> LoadStream<'a, R> {
+    ) -> LoadStream<'a> {
         LoadStream {
             context,
             gauge,

@@ -23,7 +23,6 @@ use crate::pipeline::step_tally::StepTally;
 use crate::pipeline::work::Work;
 use crate::plan::steps::GivenPlan;
 use crate::report::RejectFile;
-use crate::run::prepared::DriverRun;
 
 /// The outcome of a transaction.
 pub enum TransactionEnd {
@@ -33,7 +32,7 @@ pub enum TransactionEnd {
     GivenUp,
 }
 
-impl<R: DriverRun> Loader<'_, '_, R> {
+impl Loader<'_, '_> {
     /// Loads and commits. `given` are the steps that the destination evaluates; otherwise they are evaluated here.
     pub(super) async fn transaction(
         &self,

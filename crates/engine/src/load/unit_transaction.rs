@@ -16,11 +16,10 @@ use crate::pipeline::row_loop::RowLoop;
 use crate::pipeline::unit_writer::UnitWriter;
 use crate::pipeline::work::Work;
 use crate::plan::UnitPlace;
-use crate::run::prepared::DriverRun;
 
 /// A transaction of a unit. It is rolled back if it is dropped before its end.
-pub struct UnitTransaction<'t, 'a, R: DriverRun> {
-    target: &'t LoadStream<'a, R>,
+pub struct UnitTransaction<'t, 'a> {
+    target: &'t LoadStream<'a>,
     place: UnitPlace,
     part: Part,
     key: UnitKey,
@@ -29,14 +28,14 @@ pub struct UnitTransaction<'t, 'a, R: DriverRun> {
     is_open: bool,
 }
 
-impl<'t, 'a, R: DriverRun> UnitTransaction<'t, 'a, R> {
+impl<'t, 'a> UnitTransaction<'t, 'a> {
     /// A transaction that has not begun.
     pub fn new(
-        target: &'t LoadStream<'a, R>,
+        target: &'t LoadStream<'a>,
         place: UnitPlace,
         part: Part,
         method: LoadMethod,
-    ) -> UnitTransaction<'t, 'a, R> {
+    ) -> UnitTransaction<'t, 'a> {
         UnitTransaction {
             target,
             place,
@@ -163,7 +162,7 @@ impl<'t, 'a, R: DriverRun> UnitTransaction<'t, 'a, R> {
 }
 
 /// A run that ends by an error, or by a panic, leaves no transaction open: its locks would last as long as its stream.
-impl<R: DriverRun> Drop for UnitTransaction<'_, '_, R> {
+impl Drop for UnitTransaction<'_, '_> {
     fn drop(&mut self) {
         if !self.is_open {
             return;

@@ -8,28 +8,22 @@ use crate::error::Error;
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::stream_threads::Queue;
 use crate::pipeline::work_items::WorkItem;
-use crate::plan::{PlannedFlow, UnitPlace};
-use crate::run::plan::RunPlan;
-use crate::run::prepared::DriverRun;
+use crate::plan::UnitPlace;
 
-impl<F: PlannedFlow> LoadRun<'_, F> {
+impl LoadRun<'_> {
     /// Loads `first`, and then the pieces of the queue until none is left. `stream` is the stream's number, counted from 1.
     ///
     /// When the run is asked to stop, waits in the runtime are dropped, and the result is [`Error::Interrupted`].
     /// Between two pieces there is nothing to drop: then the function ends without an error, and the remaining work
     /// shows that the run was stopped.
-    pub async fn work_off<R>(
+    pub async fn work_off(
         &self,
-        target: &LoadStream<'_, R>,
+        target: &LoadStream<'_>,
         stream: usize,
         first: WorkItem,
         queue: &Queue<WorkItem>,
         result: &mut StreamResult,
-    ) -> Result<(), Error>
-    where
-        R: DriverRun,
-        R::Plan: RunPlan<Flow = F>,
-    {
+    ) -> Result<(), Error> {
         let mut next = Some(first);
         while let Some(item) = next {
             if self.stop.asked().is_some() {
@@ -45,16 +39,12 @@ impl<F: PlannedFlow> LoadRun<'_, F> {
 
     /// Finishes shared units that are committed completely, and whose process was killed before it finished them. If the
     /// destination refuses a row of a unit, the whole unit is loaded again, carefully. All streams have ended.
-    pub async fn finish_units<R>(
+    pub async fn finish_units(
         &self,
-        target: &LoadStream<'_, R>,
+        target: &LoadStream<'_>,
         places: &[UnitPlace],
         result: &mut StreamResult,
-    ) -> Result<(), Error>
-    where
-        R: DriverRun,
-        R::Plan: RunPlan<Flow = F>,
-    {
+    ) -> Result<(), Error> {
         for place in places {
             if self.stop.asked().is_some() {
                 return Err(Error::Interrupted);

@@ -6,8 +6,7 @@
 //!
 //! | traits | describe |
 //! |---|---|
-//! | [`plan::RunPlan`], [`plan::PlannedFlow`] | its plan |
-//! | [`run::LoadSteps`], [`run::DriverRun`] | the steps of a run before its streams |
+//! | [`run::LoadSteps`] | the steps of a run before its streams: its plan, the lock, the ledger |
 //! | [`sums::DriverSums`], [`sums::BatchSums`] | its own comparison of the rows that were sent with the rows that it has stored |
 //! | [`preflight::MeasuredDestination`], [`preflight::decode::EncodeRows`] | the measurements of a preflight |
 //!

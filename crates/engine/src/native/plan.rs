@@ -8,9 +8,9 @@ pub use crate::plan::long_units::share_among;
 pub use crate::plan::memory::{LoadMemory, MemoryBound};
 pub use crate::plan::options::{PlanOptions, PlanRefusal};
 pub use crate::plan::pieces::wanted_bytes;
-pub use crate::plan::planned::{PlannedFlow, UnitPlace};
+pub use crate::plan::places::UnitPlace;
 pub use crate::plan::source_paces::source_paces;
-pub use crate::run::plan::{LedgerRecords, PlanFacts, RunPlan};
+pub use crate::run::plan::{LedgerRecords, LoadPlan, PlanFacts};
 
 /// The abilities that a package asks for.
 pub mod abilities {
@@ -54,7 +54,7 @@ pub mod identity {
 
 /// Where the columns of a plan come from.
 pub mod lineage {
-    pub use crate::lineage::{RunLineage, of_plan};
+    pub use crate::lineage::{RunLineage, of_flows};
 }
 
 /// The keys of partitions: declared bounds, and the keys of first rows.

@@ -3,21 +3,15 @@
 pub use crate::pipeline::naming::{holder, new_run_name};
 pub use crate::pipeline::threads::{Threads, runtime};
 pub use crate::report::folder::RunFolder;
-pub use crate::run::context::RunContext;
 pub use crate::run::kept_units::{KeptPart, KeptUnits};
 pub use crate::run::one_transaction::NOTHING_KEPT;
-pub use crate::run::prepared::{DriverRun, PreparedRun};
+pub use crate::run::prepared::PreparedRun;
 pub use crate::run::run;
 pub use crate::run::steps::{AlreadyLoaded, LoadSteps, Preparation};
 
 /// Notes for the user about the plan.
 pub mod announcements {
     pub use crate::run::announcements::planned;
-}
-
-/// The ranges of a file in the ledger, compared with the file.
-pub mod coverage {
-    pub use crate::pipeline::coverage::check_file;
 }
 
 /// The pieces of work that streams take.

@@ -1,5 +1,6 @@
 //! The files of a run that are read through feeds.
 
+use crate::plan::load_flow::LoadFlow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use inrush_source::{Input, Split};
 
 use super::feeding::FedFile;
 use super::metering::FedSource;
-use crate::plan::planned::{PlannedFlow, SplitPlace, UnitPlace};
+use crate::plan::places::{SplitPlace, UnitPlace};
 
 /// Files that are read through feeds, by the positions of their splits.
 #[derive(Default)]
@@ -17,15 +18,15 @@ pub struct FedFiles(BTreeMap<SplitPlace, FedFile>);
 impl FedFiles {
     /// Finds the files of a plan that are read through feeds. `finished` returns the ranges of a split that are already
     /// committed.
-    pub fn of<F: PlannedFlow>(
-        flows: &[F],
+    pub fn of(
+        flows: &[Arc<LoadFlow>],
         chunk_bytes: usize,
         streams: usize,
         finished: impl Fn(SplitPlace) -> Vec<Range<u64>>,
     ) -> FedFiles {
         let mut found = BTreeMap::new();
         for (flow_at, flow) in flows.iter().enumerate() {
-            for (unit_at, unit) in flow.units().enumerate() {
+            for (unit_at, unit) in flow.units.iter().enumerate() {
                 let splits = unit.splits.iter().enumerate();
                 for (split_at, _) in splits.filter(|(_, split)| split.is_shared) {
                     let place = (flow_at, unit_at, split_at);
@@ -54,9 +55,9 @@ impl FedFiles {
     }
 
     /// The end of the text of a flow's file, once the feed has handed out all of it.
-    pub fn text_end<F: PlannedFlow>(
+    pub fn text_end(
         &self,
-        flows: &[F],
+        flows: &[Arc<LoadFlow>],
         flow: usize,
         file: &Arc<dyn Input>,
     ) -> Option<u64> {
@@ -68,7 +69,7 @@ impl FedFiles {
     }
 
     /// The files with their paths, for measuring.
-    pub fn sources<F: PlannedFlow>(&self, flows: &[F]) -> Vec<(String, &dyn FedSource)> {
+    pub fn sources(&self, flows: &[Arc<LoadFlow>]) -> Vec<(String, &dyn FedSource)> {
         let named = |(place, file): (&SplitPlace, _)| {
             let path = split(flows, *place).input.name().display().to_string();
             (path, file)
@@ -81,6 +82,6 @@ impl FedFiles {
     }
 }
 
-fn split<F: PlannedFlow>(flows: &[F], (flow, unit, split): SplitPlace) -> &Split {
-    &flows[flow].unit(unit).splits[split]
+fn split(flows: &[Arc<LoadFlow>], (flow, unit, split): SplitPlace) -> &Split {
+    &flows[flow].units[unit].splits[split]
 }

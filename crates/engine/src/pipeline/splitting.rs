@@ -15,23 +15,29 @@ pub fn is_needed(reading: &Reading) -> bool {
     (0..source.input_count()).any(|input| source.needs_locate(input))
 }
 
-/// Finds the first records of ranges, if [`is_needed`] returns true. `splits` belong to one flow, in any order. `is_kept`
-/// returns whether the split with this index is committed already.
-pub fn find_first_records<'s>(
+/// A range whose first record is looked for.
+pub struct Locatable<'a> {
+    /// The range.
+    pub split: &'a Split,
+    /// It is committed already.
+    pub is_kept: bool,
+}
+
+/// Finds the first records of ranges, if [`is_needed`] returns true. `splits` belong to one flow, in any order.
+pub fn find_first_records(
     event_sink: EventSink<'_>,
     reading: &Reading,
-    splits: impl Iterator<Item = &'s mut Split>,
-    is_kept: impl Fn(usize) -> bool,
+    mut splits: Vec<Locatable<'_>>,
     threads: usize,
 ) -> Result<(), Error> {
-    let mut splits: Vec<(usize, &mut Split)> = splits.enumerate().collect();
-    splits.sort_by_key(|(_, split)| (split.input.index(), split.range.start));
-    for ranges in
-        splits.chunk_by_mut(|(_, first), (_, second)| Arc::ptr_eq(&first.input, &second.input))
-    {
-        let file = &ranges[0].1.input;
+    splits.sort_by_key(|it| (it.split.input.index(), it.split.range.start));
+    let same_file = |first: &Locatable<'_>, second: &Locatable<'_>| {
+        Arc::ptr_eq(&first.split.input, &second.split.input)
+    };
+    for ranges in splits.chunk_by(same_file) {
+        let file = &ranges[0].split.input;
         let needs_locate = reading.source.needs_locate(file.index());
-        if ranges.len() == 1 || !needs_locate || ranges.iter().all(|(at, _)| is_kept(*at)) {
+        if ranges.len() == 1 || !needs_locate || ranges.iter().all(|range| range.is_kept) {
             continue;
         }
         event_sink.notice(&Event::Splitting {
@@ -39,11 +45,13 @@ pub fn find_first_records<'s>(
             file: file.name().display().to_string(),
             bytes: file.size_bytes(),
         });
-        let in_source = ranges.iter().map(|(_, split)| split.in_source());
+        let in_source = ranges.iter().map(|range| range.split.in_source());
         let mut located: Vec<SourceSplit> = in_source.collect();
         reading.source.locate(&mut located, threads)?;
-        for ((_, split), located) in ranges.iter_mut().zip(located) {
-            split.first_record = located.first_record;
+        for (range, located) in ranges.iter().zip(located) {
+            if let Some(first) = located.first_record {
+                range.split.locate(first);
+            }
         }
     }
     Ok(())

@@ -1,5 +1,7 @@
 //! The pieces of work that streams take, and those that a stopped run has left.
 
+use crate::plan::load_flow::LoadFlow;
+use std::ops::Deref;
 use std::ops::Range;
 
 use inrush_rows::ids::SplitKey;
@@ -9,7 +11,7 @@ use super::feeding::turns;
 use crate::plan::identity;
 use crate::plan::load_unit::LoadUnit;
 use crate::plan::long_units::work_bytes;
-use crate::plan::planned::{PlannedFlow, SplitPlace, UnitPlace};
+use crate::plan::places::{SplitPlace, UnitPlace};
 
 /// A piece of work of a stream: a private unit, or one split of a shared one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,10 +52,10 @@ impl WorkItem {
 /// with a long piece at the end.
 ///
 /// A split that is fed is in the list once for each stream, because all streams take rows from it.
-pub fn all<F: PlannedFlow>(flows: &[F], streams: usize) -> Vec<WorkItem> {
+pub fn all<F: Deref<Target = LoadFlow>>(flows: &[F], streams: usize) -> Vec<WorkItem> {
     let mut items = Vec::new();
     for (flow_index, flow) in flows.iter().enumerate() {
-        for (unit_index, unit) in flow.units().enumerate() {
+        for (unit_index, unit) in flow.units.iter().enumerate() {
             let place = (flow_index, unit_index);
             match unit.is_shared {
                 true => items.extend(of_splits(place, unit, streams)),
@@ -108,14 +110,14 @@ impl Committed<'_> {
 }
 
 /// The work that earlier attempts have left, in the same order.
-pub fn left<'a, F: PlannedFlow>(
+pub fn left<'a, F: Deref<Target = LoadFlow>>(
     flows: &'a [F],
     streams: usize,
     committed: impl Fn(UnitPlace, &'a LoadUnit) -> Committed<'a>,
 ) -> Vec<WorkItem> {
     let mut items = all(flows, streams);
     items.retain(|item| {
-        let unit = flows[item.flow].unit(item.unit);
+        let unit = &flows[item.flow].units[item.unit];
         let splits = unit.splits[item.splits.clone()].iter();
         committed(item.unit_place(), unit).leaves(splits.map(identity::split_key))
     });

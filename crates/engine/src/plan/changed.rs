@@ -10,8 +10,8 @@ use super::contents::{Contents, LoadedInput};
 use super::error::PlanError;
 use super::file_index::FileIndex;
 use super::identity::{self, causes::compares_all_rows};
+use super::load_flow::LoadFlow;
 use super::options::PlanOptions;
-use super::planned::PlannedFlow;
 use crate::ledger::{SplitRecord, TouchedFile};
 
 /// Files that a stopped run has loaded, completely or in part, and that have changed since.
@@ -53,13 +53,13 @@ pub struct PlannedFiles<'a> {
 
 impl<'a> PlannedFiles<'a> {
     /// The files of a flow, each once.
-    pub fn of<F: PlannedFlow>(flow: &'a F) -> PlannedFiles<'a> {
+    pub fn of(flow: &'a LoadFlow) -> PlannedFiles<'a> {
         let reading = &flow.reading;
         PlannedFiles {
             target: reading.target.clone(),
             source: &*reading.source,
             files: flow.files(),
-            unit_keys: flow.units().map(|unit| &unit.key).collect(),
+            unit_keys: flow.units.iter().map(|unit| &unit.key).collect(),
             compares_all_rows: compares_all_rows(reading),
         }
     }

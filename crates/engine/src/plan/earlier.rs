@@ -1,7 +1,9 @@
 //! Finds the earlier run of a package that matters for its plan, for any destination.
 
+use super::load_flow::LoadFlow;
 use inrush_destination::{PastRun, RunRecord};
 use inrush_package::Mode;
+use std::ops::Deref;
 
 use super::contents::{Contents, LoadedInput};
 use super::error::PlanError;
@@ -9,7 +11,6 @@ use super::identity::file_key;
 use super::loaded::{Loaded, LoadedFiles, WantedFiles};
 use super::options::PlanOptions;
 use super::package_runs::PackageRuns;
-use super::planned::PlannedFlow;
 use super::since;
 
 /// The earlier work that matters. `R` is the earlier run, as far as it is known.
@@ -64,7 +65,7 @@ pub fn find<F, E>(
     notes: &mut Vec<String>,
 ) -> Result<EarlierWork<EarlierRun>, E>
 where
-    F: PlannedFlow,
+    F: Deref<Target = LoadFlow>,
     E: From<PlanError> + From<inrush_destination::Error>,
 {
     if let Some(run) = of_marks(runs, flows)? {
@@ -101,7 +102,7 @@ where
 }
 
 /// The run of the marks of all flows, if none of them has new rows.
-fn of_marks<F: PlannedFlow>(
+fn of_marks<F: Deref<Target = LoadFlow>>(
     runs: &PackageRuns<'_>,
     flows: &[F],
 ) -> inrush_destination::Result<Option<RunRecord>> {
@@ -112,7 +113,7 @@ fn of_marks<F: PlannedFlow>(
 }
 
 /// The files of a flow, as they are looked up among those that were switched in.
-fn wanted<'a, F: PlannedFlow>(flow: &'a F, package_hash: &'a str) -> WantedFiles<'a> {
+fn wanted<'a>(flow: &'a LoadFlow, package_hash: &'a str) -> WantedFiles<'a> {
     let reading = &flow.reading;
     WantedFiles {
         target: reading.target.clone(),

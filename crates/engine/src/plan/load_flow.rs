@@ -4,14 +4,17 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use inrush_package::Mode;
+use inrush_source::{Input, Split};
 
 use super::Reading;
+use super::load_unit::LoadUnit;
 use super::since::NothingNew;
 use super::steps::AskedMembers;
 use crate::verify::ColumnSums;
 
-/// The part of a planned flow that does not depend on the destination. Its load units are beside it
-/// ([`PlannedFlow`](super::PlannedFlow)).
+/// A flow of a plan: all that the driver needs of it.
+///
+/// A destination that is reached natively has what it needs itself beside it.
 #[derive(Clone, Debug)]
 pub struct LoadFlow {
     /// The reading of its files.
@@ -33,6 +36,12 @@ pub struct LoadFlow {
     /// The sums of all its rows, which are compared with the destination's own before the publish; none if its rows are only
     /// counted, or if each unit is compared when it is committed.
     pub sums: Option<Arc<ColumnSums>>,
+    /// Its target keeps versions of rows.
+    pub keeps_versions: bool,
+    /// Its target is analyzed after the publish.
+    pub is_analyzed: bool,
+    /// Its load units, in the order of their numbers.
+    pub units: Vec<LoadUnit>,
 }
 
 /// Where the rows of a flow are written, and when they are committed in its target.
@@ -75,5 +84,28 @@ impl LoadFlow {
     /// True if its rows are written directly to the target and committed together with those of all flows.
     pub fn commits_at_publish(&self) -> bool {
         self.writes == Writes::AtPublish
+    }
+
+    /// The splits of all units.
+    pub fn splits(&self) -> impl Iterator<Item = &Split> {
+        self.units.iter().flat_map(|unit| &unit.splits)
+    }
+
+    /// Its files, each once, in the order of the flow.
+    pub fn files(&self) -> Vec<&Arc<dyn Input>> {
+        let mut files: Vec<&Arc<dyn Input>> = self.splits().map(|split| &split.input).collect();
+        files.sort_by_key(|file| file.index());
+        files.dedup_by(|file, before| Arc::ptr_eq(file, before));
+        files
+    }
+
+    /// Bytes of its files as they are stored.
+    pub(crate) fn stored_bytes(&self) -> u64 {
+        self.splits().map(|split| split.size_bytes).sum()
+    }
+
+    /// True if a pipe is among its files.
+    pub fn has_pipes(&self) -> bool {
+        self.splits().any(|split| split.input.is_read_once())
     }
 }

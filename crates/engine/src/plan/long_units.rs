@@ -1,9 +1,11 @@
 //! Chooses the units that several streams fill: those that would keep one stream busy after the others have ended.
 
+use std::ops::DerefMut;
+
 use inrush_source::{Source, SourceError, Split};
 
+use super::load_flow::LoadFlow;
 use super::load_unit::LoadUnit;
-use super::planned::PlannedFlow;
 use crate::pipeline::work_items;
 
 /// How much longer a load may take than if all streams ended at the same time. Sharing a unit has a cost (one
@@ -33,17 +35,27 @@ impl UnitSize {
 
 /// Shares the units of all flows that would keep one stream busy after the others have ended. Returns how many of the
 /// wanted streams have work then; at least one.
-pub fn share_among<F: PlannedFlow>(flows: &mut [F], wanted: usize) -> Result<usize, SourceError> {
+pub fn share_among<F: DerefMut<Target = LoadFlow>>(
+    flows: &mut [F],
+    wanted: usize,
+) -> Result<usize, SourceError> {
     share_long_units(flows, wanted)?;
     let pieces = work_items::all(flows, wanted).len();
     Ok(wanted.min(pieces).max(1))
 }
 
-fn share_long_units<F: PlannedFlow>(flows: &mut [F], streams: usize) -> Result<(), SourceError> {
+fn share_long_units<F: DerefMut<Target = LoadFlow>>(
+    flows: &mut [F],
+    streams: usize,
+) -> Result<(), SourceError> {
     let mut units: Vec<(&dyn Source, &mut LoadUnit)> = Vec::new();
     for flow in flows {
-        let (reading, own) = flow.units_mut();
-        units.extend(own.map(|unit| (&*reading.source, unit)));
+        let LoadFlow {
+            reading,
+            units: own,
+            ..
+        } = &mut **flow;
+        units.extend(own.iter_mut().map(|unit| (&*reading.source, unit)));
     }
     let sizes: Vec<UnitSize> = units.iter().map(|(_, unit)| UnitSize::of(unit)).collect();
     share(&sizes, streams, |index| {

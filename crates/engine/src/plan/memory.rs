@@ -1,13 +1,14 @@
 //! The memory of a load, which does not depend on the size of its files.
 
+use super::load_flow::LoadFlow;
 use inrush_rows::plural::counted;
 use inrush_rows::quantity::bytes;
 use inrush_source::{PART_BYTES, PARTS_AHEAD, Split};
 use inrush_transform::evaluator::{BUFFER_BYTES_MAX, LIBRARY_BYTES};
 use inrush_transform::room::{OWN_TEXT_COPIES, ROOM_BYTES};
+use std::ops::Deref;
 
 use super::long_units::work_bytes;
-use super::planned::PlannedFlow;
 use super::reading::Reading;
 use crate::pipeline::rows_at_once::ROWS_MAX;
 
@@ -108,9 +109,9 @@ impl MemoryBound {
     }
 
     /// The bound of a load of these flows.
-    pub fn of_flows<F: PlannedFlow>(flows: &[F], load: &LoadMemory) -> MemoryBound {
+    pub fn of_flows<F: Deref<Target = LoadFlow>>(flows: &[F], load: &LoadMemory) -> MemoryBound {
         let readings = || flows.iter().map(|flow| &flow.reading);
-        let splits = || flows.iter().flat_map(PlannedFlow::all_splits);
+        let splits = || flows.iter().flat_map(|flow| flow.splits());
         let columns_max = readings().map(|reading| reading.columns.len()).max();
         let has_steps = readings().any(|reading| reading.steps.is_some());
         let kept = readings().filter_map(|reading| reading.steps.as_ref());

@@ -3,11 +3,12 @@
 //! The mark of a run is the [`SinceRange`] of its rows. It is stored as the state of its inputs, in the records that commit
 //! with the rows, and it counts once the run is switched: so the mark moves in the step that publishes the rows.
 
+use super::load_flow::LoadFlow;
 use inrush_rows::ids::RunName;
 use inrush_source::SinceRange;
+use std::ops::Deref;
 
 use super::error::PlanError;
-use super::planned::PlannedFlow;
 
 /// The facts about earlier runs that a flow with `since` needs.
 #[derive(Clone, Debug, Default)]
@@ -85,14 +86,14 @@ impl Marks {
 }
 
 /// The run of the first flow's mark, if no flow has anything to load.
-pub fn run_if_all<F: PlannedFlow>(flows: &[F]) -> Option<&RunName> {
+pub fn run_if_all<F: Deref<Target = LoadFlow>>(flows: &[F]) -> Option<&RunName> {
     let all = flows.iter().map(|flow| flow.nothing_new.as_ref());
     let all: Vec<&NothingNew> = all.collect::<Option<_>>()?;
     all.into_iter().map(|nothing| &nothing.run).next()
 }
 
 /// The sentences of all flows, if none of them has anything to load.
-pub fn sentences_if_all<F: PlannedFlow>(flows: &[F]) -> Vec<String> {
+pub fn sentences_if_all<F: Deref<Target = LoadFlow>>(flows: &[F]) -> Vec<String> {
     let all = flows.iter().map(|flow| flow.nothing_new.as_ref());
     let all: Option<Vec<&NothingNew>> = all.collect();
     let all = all.unwrap_or_default().into_iter();

@@ -1,8 +1,10 @@
 //! Finds a planned unit by its key, and holds what is committed of each unit of a plan.
 
 use inrush_rows::ids::UnitKey;
+use std::ops::Deref;
 
-use super::planned::{PlannedFlow, UnitPlace};
+use super::load_flow::LoadFlow;
+use super::places::UnitPlace;
 use crate::ledger::{Account, LedgerRecord};
 use crate::load::Part;
 
@@ -12,11 +14,11 @@ pub struct UnitIndex<'a, F> {
     places: Vec<(u32, u32)>,
 }
 
-impl<'a, F: PlannedFlow> UnitIndex<'a, F> {
+impl<'a, F: Deref<Target = LoadFlow>> UnitIndex<'a, F> {
     /// An index of the units of these flows.
     pub fn new(flows: &'a [F]) -> UnitIndex<'a, F> {
         let places = flows.iter().zip(0..).flat_map(|(flow, flow_at)| {
-            let units = (0..).take(flow.units().len());
+            let units = (0..).take(flow.units.len());
             units.map(move |unit_at| (flow_at, unit_at))
         });
         let mut places: Vec<(u32, u32)> = places.collect();
@@ -36,14 +38,14 @@ impl<'a, F: PlannedFlow> UnitIndex<'a, F> {
     /// wrote the record.
     pub fn place_of(&self, record: &LedgerRecord) -> Option<UnitPlace> {
         let (flow, unit) = self.find(&record.unit_key())?;
-        let split_count = self.flows[flow].unit(unit).splits.len();
+        let split_count = self.flows[flow].units[unit].splits.len();
         let is_known = Part::of_record(&record.key, split_count).is_some();
         (is_known && !record.splits.is_empty()).then_some((flow, unit))
     }
 }
 
-fn key<F: PlannedFlow>(flows: &[F], (flow, unit): (u32, u32)) -> &UnitKey {
-    &flows[flow as usize].unit(unit as usize).key
+fn key<F: Deref<Target = LoadFlow>>(flows: &[F], (flow, unit): (u32, u32)) -> &UnitKey {
+    &flows[flow as usize].units[unit as usize].key
 }
 
 /// For each unit of each flow, the account of its committed rows.
@@ -52,8 +54,8 @@ pub struct UnitAccounts(Vec<Vec<Option<Account>>>);
 
 impl UnitAccounts {
     /// No unit is committed.
-    pub fn none<F: PlannedFlow>(flows: &[F]) -> UnitAccounts {
-        let of_flow = |flow: &F| vec![None; flow.units().len()];
+    pub fn none<F: Deref<Target = LoadFlow>>(flows: &[F]) -> UnitAccounts {
+        let of_flow = |flow: &F| vec![None; flow.units.len()];
         UnitAccounts(flows.iter().map(of_flow).collect())
     }
 

@@ -1,6 +1,8 @@
 //! Measures a plan in the order in which data flows, for any destination: the files, the loader, the destination, and then
 //! the whole run.
 
+use crate::plan::load_flow::LoadFlow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use inrush_destination::{ExpectedLoad, LoadVolume};
@@ -12,18 +14,15 @@ use super::read::ReadFound;
 use super::result::{Finding, PreflightReport, StepFound, Weight};
 use super::{MeasuringTime, files, findings, steps};
 use crate::error::Error;
-use crate::plan::PlannedFlow;
-use crate::run::plan::RunPlan;
+use crate::run::plan::LoadPlan;
 
 /// A plan with its destination. [`measure`] calls these in the order in which they are listed.
 pub trait MeasuredDestination {
-    /// The plan.
-    type Plan: RunPlan;
     /// The measurements of the destination.
     type Found;
 
     /// The plan.
-    fn plan(&self) -> &Self::Plan;
+    fn plan(&self) -> LoadPlan;
 
     /// The loader's part of the plan.
     fn client(&self) -> Client<'_>;
@@ -93,7 +92,7 @@ pub fn measure<D: MeasuredDestination>(
         volume: None,
     };
     report.findings.extend(of_destination(measured, &load));
-    let early = hazards(plan.flows(), &expected);
+    let early = hazards(&plan.flows, &expected);
     if early.iter().any(|found| found.weight == Weight::Stops) {
         report.findings.extend(early);
         return Ok(());
@@ -102,7 +101,7 @@ pub fn measure<D: MeasuredDestination>(
     let read = client.read(&mut flows)?;
     let measuring_time = MeasuringTime::of(flows.len());
     for found in &mut flows {
-        let reading = &plan.flows()[found.index].reading;
+        let reading = &plan.flows[found.index].reading;
         client.read_source(found, reading, measuring_time.step)?;
     }
     for found in &mut flows {
@@ -110,7 +109,7 @@ pub fn measure<D: MeasuredDestination>(
     }
     let destination = measured.destination(&mut flows, measuring_time)?;
     for found in &flows {
-        let reading = &plan.flows()[found.index].reading;
+        let reading = &plan.flows[found.index].reading;
         let rejected = steps::rejected(reading, found.decoded.as_ref());
         report.findings.extend(rejected);
     }
@@ -119,15 +118,15 @@ pub fn measure<D: MeasuredDestination>(
     if load.volume.is_some() {
         report.findings.extend(of_destination(measured, &load));
     }
-    let splits = plan.flows().iter().map(PlannedFlow::all_splits);
+    let splits = plan.flows.iter().map(|flow| flow.splits());
     report.files = files::of_all(splits, &flows, read.cached_share);
     report.steps = steps::client(&flows, &read, streams);
     report.steps.extend(measured.steps(&flows, &destination));
     measured.predict(&flows, &read, &destination, report);
     expected.seconds = report.prediction.as_ref().map(|found| found.predicted_s);
-    report.findings.extend(hazards(plan.flows(), &expected));
+    report.findings.extend(hazards(&plan.flows, &expected));
     for found in &flows {
-        report.findings.extend(of_reading(plan, found));
+        report.findings.extend(of_reading(&plan, found));
     }
     Ok(())
 }
@@ -144,7 +143,7 @@ fn of_destination<D: MeasuredDestination>(measured: &D, load: &ExpectedLoad) -> 
 }
 
 /// The hazards of all sources, each once.
-fn hazards<F: PlannedFlow>(flows: &[F], expected: &ExpectedReading) -> Vec<Finding> {
+fn hazards(flows: &[Arc<LoadFlow>], expected: &ExpectedReading) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
     for flow in flows {
         let source = &flow.reading.source;
@@ -161,8 +160,8 @@ fn hazards<F: PlannedFlow>(flows: &[F], expected: &ExpectedReading) -> Vec<Findi
 }
 
 /// Findings from reading a flow's sample from its database, apart from its speed.
-fn of_reading<P: RunPlan>(plan: &P, found: &FlowFound) -> Vec<Finding> {
-    let name = &plan.flows()[found.index].reading.name;
+fn of_reading(plan: &LoadPlan, found: &FlowFound) -> Vec<Finding> {
+    let name = &plan.flows[found.index].reading.name;
     let mut told = Vec::new();
     if let Some(read) = found.source.as_ref().filter(|read| read.is_slow_to_begin()) {
         told.push(Finding::tells(format!(

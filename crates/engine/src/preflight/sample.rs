@@ -128,13 +128,14 @@ fn candidates(source: &dyn Source, split: &Split) -> Result<Vec<Split>, Error> {
         };
         let portion = |index| {
             let size_bytes = PORTION_BYTES.min(bound(index + 1) - bound(index));
-            Split {
+            let portion = SourceSplit {
+                input: input.index(),
                 range: bound(index)..bound(index) + size_bytes,
                 first_record: None,
                 is_shared: false,
                 size_bytes,
-                ..split.clone()
-            }
+            };
+            Split::of(Arc::clone(input), portion)
         };
         return Ok((0..count).map(portion).collect());
     }

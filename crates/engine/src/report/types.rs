@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use inrush_destination::StoredWay;
 use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::exit_status::ExitStatus;
 use inrush_rows::ids::RunName;
@@ -306,6 +307,16 @@ pub struct ServerCopyReport {
     /// The change with which the extension can store them next time, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
+}
+
+impl From<StoredWay> for ServerCopyReport {
+    fn from(stored: StoredWay) -> ServerCopyReport {
+        ServerCopyReport {
+            way: stored.way,
+            reason: stored.reason,
+            fix: stored.fix,
+        }
+    }
 }
 
 /// One stream.

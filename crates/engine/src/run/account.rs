@@ -6,15 +6,14 @@ use inrush_destination::CommittedRecord;
 use super::committed_units::CommittedUnits;
 use super::context::RunContext;
 use super::ledger_checks::LedgerChecks;
-use super::plan::RunPlan;
-use super::prepared::DriverRun;
+use super::prepared::PreparedRun;
 use super::staged_sums::SentSums;
 use crate::error::Error;
 use crate::ledger::{Account, LedgerRecord};
-use crate::plan::{PlannedFlow, UnitAccounts, UnitIndex};
+use crate::plan::{UnitAccounts, UnitIndex};
 
 /// The units that a run has committed, once they agree with the files and with the destination's counts.
-pub fn verify<R: DriverRun>(context: &RunContext<'_, R>) -> Result<CommittedUnits, Error> {
+pub fn verify(context: &RunContext<'_>) -> Result<CommittedUnits, Error> {
     let committed = read(context)?;
     check(context.run, &committed)?;
     Ok(committed)
@@ -22,10 +21,10 @@ pub fn verify<R: DriverRun>(context: &RunContext<'_, R>) -> Result<CommittedUnit
 
 /// Reads the records of the run, compares each file of the plan with them, and has the destination count its rows. The check
 /// uses the ledger, not the memory of this process.
-fn read<R: DriverRun>(context: &RunContext<'_, R>) -> Result<CommittedUnits, Error> {
+fn read(context: &RunContext<'_>) -> Result<CommittedUnits, Error> {
     let run = context.run;
-    let open = run.open();
-    let flows = run.plan.flows();
+    let open = &*run.open;
+    let flows = &run.plan.flows;
     let index = UnitIndex::new(flows);
     let mut accounts = UnitAccounts::none(flows);
     let mut sums = SentSums::none(flows);
@@ -55,12 +54,12 @@ fn read<R: DriverRun>(context: &RunContext<'_, R>) -> Result<CommittedUnits, Err
 }
 
 /// Compares the account of each unit, or of each flow, with the destination's own count.
-fn check<R: DriverRun>(run: &R, committed: &CommittedUnits) -> Result<(), Error> {
-    for (flow_at, flow) in run.plan.flows().iter().enumerate() {
+fn check(run: &PreparedRun, committed: &CommittedUnits) -> Result<(), Error> {
+    for (flow_at, flow) in run.plan.flows.iter().enumerate() {
         let reading = &flow.reading;
         let staged = committed.rows_staged(flow_at);
         let mut whole = Account::default();
-        for (unit_at, unit) in flow.units().enumerate() {
+        for (unit_at, unit) in flow.units.iter().enumerate() {
             let end = committed.unit(run, (flow_at, unit_at), false);
             whole.add(&end.account);
             let agrees = end.is_finished

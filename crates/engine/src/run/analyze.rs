@@ -4,22 +4,15 @@ use std::time::Instant;
 
 use super::context::RunContext;
 use super::gathering::Gathering;
-use super::plan::RunPlan;
-use super::prepared::DriverRun;
-use super::steps::LoadSteps;
 use crate::error::Error;
 use crate::event::Event;
 
 /// Analyzes one target after the other. Its rows are already published, so the reason why one is not analyzed is only a
 /// note.
-pub fn analyze<S: LoadSteps>(
-    steps: &S,
-    context: &RunContext<'_, S::Run>,
-    gathering: &mut Gathering,
-) {
+pub fn analyze(context: &RunContext<'_>, gathering: &mut Gathering) {
     let analyzing = Instant::now();
-    for (index, flow) in context.run.plan.flows().iter().enumerate() {
-        if !steps.analyzes(context, index) {
+    for (index, flow) in context.run.plan.flows.iter().enumerate() {
+        if !flow.is_analyzed {
             continue;
         }
         let analyzed = match context.stop.asked() {
@@ -43,7 +36,7 @@ pub fn analyze<S: LoadSteps>(
     }
 }
 
-fn analyze_target<R: DriverRun>(context: &RunContext<'_, R>, index: usize) -> Result<(), Error> {
-    let open = context.run.open();
+fn analyze_target(context: &RunContext<'_>, index: usize) -> Result<(), Error> {
+    let open = &context.run.open;
     Ok(context.cancelled_by_stop(|| open.analyze(index))??)
 }

@@ -1,28 +1,29 @@
 //! The events that the observer and the log get before the first row is read.
 
+use crate::plan::load_flow::LoadFlow;
 use inrush_rows::ids::RunName;
+use std::sync::Arc;
 
-use super::plan::{PlanFacts, RunPlan};
+use super::plan::{LoadPlan, PlanFacts};
 use crate::event::{Event, TargetSize};
 use crate::pipeline::RunOptions;
 use crate::pipeline::event_sink::EventSink;
-use crate::plan::PlannedFlow;
 
 /// Sends the plan. There is no log yet.
-pub fn planned<P: RunPlan>(plan: &P, options: &RunOptions<'_>) {
+pub fn planned(plan: &LoadPlan, options: &RunOptions<'_>) {
     let facts: &PlanFacts = plan;
-    let size = |flow: &P::Flow| TargetSize {
+    let size = |flow: &Arc<LoadFlow>| TargetSize {
         flow: flow.reading.name.clone(),
         target: flow.reading.target.clone(),
         stored_bytes: flow.stored_bytes(),
         has_pipe: flow.has_pipes(),
-        units: flow.units().len(),
+        units: flow.units.len(),
     };
     options.observer.notice(&Event::Planned {
         package: facts.package.clone(),
         destination: facts.destination.clone(),
         streams: facts.streams,
-        targets: plan.flows().iter().map(size).collect(),
+        targets: plan.flows.iter().map(size).collect(),
     });
     for note in &facts.notes {
         options.observer.notice(&Event::Note { text: note.clone() });

@@ -7,12 +7,12 @@ use inrush_destination::{CountedUnit, StagedRows, UnitAtEnd};
 use super::context::RunContext;
 use super::gathering::Gathering;
 use super::kept_units::KeptUnit;
-use super::plan::RunPlan;
-use super::prepared::DriverRun;
+use super::prepared::PreparedRun;
 use super::unit_reports::UnitEnd;
 use crate::ledger::Account;
 use crate::pipeline::results::LoadedPieces;
 use crate::plan::{UnitAccounts, UnitIndex, UnitPlace};
+use crate::report::ServerCopyReport;
 
 /// The committed units of a run, at one moment.
 pub struct CommittedUnits {
@@ -33,11 +33,11 @@ enum Counted {
 impl CommittedUnits {
     /// Units with these accounts, and the destination's own count of their rows. Counted units that the plan does not have are
     /// left out.
-    pub fn new<R: DriverRun>(run: &R, accounts: UnitAccounts, rows: StagedRows) -> CommittedUnits {
+    pub fn new(run: &PreparedRun, accounts: UnitAccounts, rows: StagedRows) -> CommittedUnits {
         let counted = match rows {
             StagedRows::OfTargets(rows) => Counted::Targets(rows),
             StagedRows::OfUnits(units) => {
-                let index = UnitIndex::new(run.plan.flows());
+                let index = UnitIndex::new(&run.plan.flows);
                 let units = units.into_iter();
                 let placed = units.filter_map(|(key, unit)| Some((index.find(&key)?, unit)));
                 Counted::Units(placed.collect())
@@ -53,14 +53,14 @@ impl CommittedUnits {
     /// The units when the run ends, for the report: as the ledger has them then, if a publish changes its records; or else as
     /// they were verified, if the run came that far, or as this process knows them. `is_failed` is true if an error ends the
     /// run.
-    pub fn at_end<R: DriverRun>(
-        context: &RunContext<'_, R>,
+    pub fn at_end(
+        context: &RunContext<'_>,
         verified: Option<CommittedUnits>,
         gathering: &mut Gathering,
         is_failed: bool,
     ) -> CommittedUnits {
         let run = context.run;
-        let read = match run.open().units_at_end() {
+        let read = match run.open.units_at_end() {
             Ok(None) => {
                 return verified.unwrap_or_else(|| CommittedUnits::known(run, gathering));
             }
@@ -68,7 +68,7 @@ impl CommittedUnits {
             Err(error) => Err(error),
         };
         // If a transaction was not committed, what was verified in it is not in the ledger.
-        let mut flows = run.plan.flows().iter();
+        let mut flows = run.plan.flows.iter();
         let is_undone = is_failed && flows.any(|flow| flow.commits_at_publish());
         match (read, verified.filter(|_| !is_undone)) {
             (Ok(read), _) => read,
@@ -95,8 +95,8 @@ impl CommittedUnits {
     }
 
     /// Units that the ledger has counted and added up one by one.
-    fn of_units<R: DriverRun>(run: &R, units: Vec<UnitAtEnd>) -> CommittedUnits {
-        let flows = run.plan.flows();
+    fn of_units(run: &PreparedRun, units: Vec<UnitAtEnd>) -> CommittedUnits {
+        let flows = &run.plan.flows;
         let index = UnitIndex::new(flows);
         let mut accounts = UnitAccounts::none(flows);
         for unit in &units {
@@ -109,8 +109,8 @@ impl CommittedUnits {
     }
 
     /// The units that this attempt knows without reading the ledger: those that it kept and those that it committed.
-    fn known<R: DriverRun>(run: &R, gathering: &Gathering) -> CommittedUnits {
-        let flows = run.plan.flows();
+    fn known(run: &PreparedRun, gathering: &Gathering) -> CommittedUnits {
+        let flows = &run.plan.flows;
         let mut accounts = UnitAccounts::none(flows);
         for (place, kept) in run.kept.iter() {
             accounts.add(place, &kept.account);
@@ -151,7 +151,7 @@ impl CommittedUnits {
     }
 
     /// A unit. `is_loaded` is true if this attempt has loaded rows of it.
-    pub fn unit<R: DriverRun>(&self, run: &R, place: UnitPlace, is_loaded: bool) -> UnitEnd {
+    pub fn unit(&self, run: &PreparedRun, place: UnitPlace, is_loaded: bool) -> UnitEnd {
         let account = self.accounts.get(place);
         match &self.counted {
             Counted::Units(units) => {
@@ -161,7 +161,10 @@ impl CommittedUnits {
                     is_kept,
                     is_finished: unit.is_finished,
                     is_careful: unit.is_careful,
-                    server_copy: (!is_kept).then(|| run.server_copy(place)).flatten(),
+                    server_copy: match is_kept {
+                        true => None,
+                        false => server_copy(run, place),
+                    },
                     account: account.unwrap_or_default(),
                     rows_counted: unit.rows,
                 }
@@ -193,4 +196,11 @@ impl CommittedUnits {
             Counted::Units(_) => None,
         }
     }
+}
+
+/// How the destination has stored the rows of a unit in this attempt.
+fn server_copy(run: &PreparedRun, place: UnitPlace) -> Option<ServerCopyReport> {
+    let (_, unit) = run.unit(place);
+    let stored = run.open.stored_way(place.0, &unit.key);
+    stored.map(ServerCopyReport::from)
 }

@@ -8,10 +8,7 @@ use inrush_rows::cancel::StopReason;
 use super::committed_units::CommittedUnits;
 use super::context::RunContext;
 use super::gathering::Gathering;
-use super::plan::RunPlan;
-use super::prepared::DriverRun;
 use super::publish::SwitchedTarget;
-use super::steps::LoadSteps;
 use super::{account, analyze, ending, one_transaction, publish, report};
 use crate::error::Error;
 use crate::event::Event;
@@ -40,9 +37,8 @@ impl Concluded {
 }
 
 /// Verifies the account of a run whose units are loaded, publishes it, and analyzes its targets.
-pub fn conclude<S: LoadSteps>(
-    steps: &S,
-    context: &RunContext<'_, S::Run>,
+pub fn conclude(
+    context: &RunContext<'_>,
     options: &RunOptions<'_>,
     gathering: &mut Gathering,
 ) -> Concluded {
@@ -52,7 +48,7 @@ pub fn conclude<S: LoadSteps>(
     let published = publish(context, options, &mut verified, gathering);
     gathering.phases.switch_s = switching.elapsed().as_secs_f64();
     if published.is_ok() {
-        analyze::analyze(steps, context, gathering);
+        analyze::analyze(context, gathering);
     }
     match published {
         Ok(switched) => Concluded {
@@ -68,8 +64,8 @@ pub fn conclude<S: LoadSteps>(
 }
 
 /// Checks the whole account, then makes the rows visible in their targets.
-fn publish<R: DriverRun + Sync>(
-    context: &RunContext<'_, R>,
+fn publish(
+    context: &RunContext<'_>,
     options: &RunOptions<'_>,
     verified: &mut Option<CommittedUnits>,
     gathering: &mut Gathering,
@@ -81,7 +77,7 @@ fn publish<R: DriverRun + Sync>(
     if context.stop.asked() == Some(StopReason::Interrupted) {
         return Err(Error::Interrupted);
     }
-    let flows = context.run.plan.flows().iter();
+    let flows = context.run.plan.flows.iter();
     let targets: Vec<String> = flows.map(|flow| flow.reading.target.clone()).collect();
     // From here on a folder without a report means that the process was killed.
     context.run.folder.remove_report()?;
@@ -94,8 +90,8 @@ fn publish<R: DriverRun + Sync>(
 }
 
 /// Writes the report of a run, and returns it, or the error that ended the run.
-pub fn end<R: DriverRun>(
-    context: &RunContext<'_, R>,
+pub fn end(
+    context: &RunContext<'_>,
     Concluded {
         committed,
         switched,

@@ -1,5 +1,6 @@
 //! The context that all parts of a run share.
 
+use crate::plan::load_flow::LoadFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -10,8 +11,8 @@ use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 
 use super::gathering::Gathering;
-use super::plan::{PlanFacts, RunPlan};
-use super::prepared::{DriverRun, FlowOf};
+use super::plan::PlanFacts;
+use super::prepared::PreparedRun;
 use crate::error::Error;
 use crate::event::{Event, Observer};
 use crate::fault::Fault;
@@ -22,13 +23,12 @@ use crate::pipeline::event_sink::EventSink;
 use crate::pipeline::metering::session_samples::SessionSamples;
 use crate::pipeline::metering::source_side::samplers;
 use crate::pipeline::metering::{Subjects, named_counts};
-use crate::plan::PlannedFlow;
 use crate::plan::source_paces::source_paces;
 
 /// A running load and the things that its parts use.
-pub struct RunContext<'a, R> {
+pub struct RunContext<'a> {
     /// The run.
-    pub run: &'a R,
+    pub run: &'a PreparedRun,
     /// The runtime, which waits for feeds, for the rate, and for servers.
     pub runtime: &'a Runtime,
     /// Asks the run to stop.
@@ -41,17 +41,17 @@ pub struct RunContext<'a, R> {
     pub pace: &'a Arc<Pace>,
 }
 
-impl<R> Clone for RunContext<'_, R> {
+impl Clone for RunContext<'_> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<R> Copy for RunContext<'_, R> {}
+impl Copy for RunContext<'_> {}
 
-impl<'a, R: DriverRun> RunContext<'a, R> {
+impl<'a> RunContext<'a> {
     /// The context of a run.
-    pub fn new(run: &'a R, runtime: &'a Runtime, options: &'a RunOptions<'_>) -> Self {
+    pub fn new(run: &'a PreparedRun, runtime: &'a Runtime, options: &'a RunOptions<'_>) -> Self {
         RunContext {
             run,
             runtime,
@@ -76,11 +76,11 @@ impl<'a, R: DriverRun> RunContext<'a, R> {
     }
 
     /// The parts of the run that the loader uses.
-    pub fn load_run(&self) -> LoadRun<'a, FlowOf<R>> {
+    pub fn load_run(&self) -> LoadRun<'a> {
         let run = self.run;
         let facts: &PlanFacts = &run.plan;
         LoadRun {
-            flows: run.plan.flows(),
+            flows: &run.plan.flows,
             stamp: run.stamp(),
             event_sink: self.event_sink(),
             stop: self.stop,
@@ -94,7 +94,7 @@ impl<'a, R: DriverRun> RunContext<'a, R> {
             fed_bytes: facts.fed_bytes,
             own_steps: run
                 .plan
-                .flows()
+                .flows
                 .iter()
                 .map(|_| AtomicBool::default())
                 .collect(),
@@ -127,17 +127,17 @@ impl<'a, R: DriverRun> RunContext<'a, R> {
         let run = self.run;
         Subjects {
             gauges,
-            flows: named_counts(run.plan.flows(), &run.flow_counts),
-            feeds: run.fed_files.sources(run.plan.flows()),
-            reads_database: are_snapshots(run.plan.flows()),
-            samplers: samplers(run.plan.flows()),
-            backends: SessionSamples::new(run.open().sampler(), gauges.len()),
+            flows: named_counts(&run.plan.flows, &run.flow_counts),
+            feeds: run.fed_files.sources(&run.plan.flows),
+            reads_database: are_snapshots(&run.plan.flows),
+            samplers: samplers(&run.plan.flows),
+            backends: SessionSamples::new(run.open.sampler(), gauges.len()),
         }
     }
 
     /// Makes a call of the destination that may take long, and cancels it when the run is asked to stop.
     pub fn cancelled_by_stop<T>(&self, call: impl FnOnce() -> T) -> Result<T, Error> {
-        let cancel = self.run.open().cancel_handle();
+        let cancel = self.run.open.cancel_handle();
         let done = Notify::new();
         std::thread::scope(|scope| {
             let watching = || {
@@ -159,19 +159,18 @@ impl<'a, R: DriverRun> RunContext<'a, R> {
         })
     }
 
-    /// Adds notes about how long limits of rates have delayed the streams; `asked` names the settings of the run, as
-    /// [`Gathering::paced`] does.
-    pub fn tell_paces(&self, asked: &str, gathering: &mut Gathering) {
-        gathering.paced(self.pace, asked);
-        for (_, pace) in source_paces(self.run.plan.flows()) {
+    /// Adds notes about how long limits of rates have delayed the streams.
+    pub fn tell_paces(&self, gathering: &mut Gathering) {
+        gathering.paced(self.pace, self.run.plan.paced_by);
+        for (_, pace) in source_paces(&self.run.plan.flows) {
             gathering.paced(&pace, "`rate_bytes_max` of the source asks");
         }
     }
 }
 
 /// True if the rows of all flows come from snapshots of databases.
-fn are_snapshots<F: PlannedFlow>(flows: &[F]) -> bool {
-    let is_snapshot = |flow: &F| {
+fn are_snapshots(flows: &[Arc<LoadFlow>]) -> bool {
+    let is_snapshot = |flow: &Arc<LoadFlow>| {
         let source = &flow.reading.source;
         source.input_count() > 0 && source.input(0).is_snapshot()
     };

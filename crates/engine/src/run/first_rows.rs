@@ -18,20 +18,21 @@ use inrush_transform::distinct::{FirstRowsBuilder, PlannedDistinct};
 use inrush_transform::stages::Staged;
 
 use super::gathering::Gathering;
-use super::plan::{PlanFacts, RunPlan};
-use super::prepared::DriverRun;
+use super::plan::PlanFacts;
+use super::prepared::PreparedRun;
 use crate::error::Error;
 use crate::event::Event;
 use crate::gauge::Gauge;
 use crate::pipeline::event_sink::EventSink;
 use crate::pipeline::row_steps::{RowSteps, steps_error};
 use crate::pipeline::{RunOptions, splitting};
+use crate::plan::Reading;
+use crate::plan::load_flow::LoadFlow;
 use crate::plan::steps::StepPlan;
-use crate::plan::{PlannedFlow, Reading};
 
 /// Finds the first rows for all steps that need them.
-pub fn find<R: DriverRun>(
-    run: &R,
+pub fn find(
+    run: &PreparedRun,
     options: &RunOptions<'_>,
     gathering: &mut Gathering,
 ) -> Result<(), Error> {
@@ -40,7 +41,7 @@ pub fn find<R: DriverRun>(
         folder: &run.folder,
         observer: options.observer,
     };
-    for flow in run.plan.flows() {
+    for flow in &run.plan.flows {
         let reading = &flow.reading;
         let Some(steps) = &reading.steps else {
             continue;
@@ -82,11 +83,11 @@ pub fn find<R: DriverRun>(
 }
 
 /// All splits of a flow, ready to be read.
-fn splits<F: PlannedFlow>(flow: &F, is_resumed: bool) -> Vec<SourceSplit> {
+fn splits(flow: &LoadFlow, is_resumed: bool) -> Vec<SourceSplit> {
     let reading = &flow.reading;
     // In a resumed run the first records of kept ranges are unknown, so files are read whole.
     let are_whole = is_resumed && splitting::is_needed(reading);
-    let splits = flow.units().flat_map(|unit| match are_whole {
+    let splits = flow.units.iter().flat_map(|unit| match are_whole {
         true => unit.whole_splits(&*reading.source),
         false => unit.splits.to_vec(),
     });

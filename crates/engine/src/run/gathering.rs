@@ -75,9 +75,9 @@ impl Gathering {
     }
 
     /// Called when the plan is made and the run is in the ledger.
-    pub fn planned(&mut self, notes: &[String]) {
+    pub fn planned<'n>(&mut self, notes: impl Iterator<Item = &'n String>) {
         self.phases.plan_s = self.started.elapsed().as_secs_f64();
-        self.notes.extend(notes.iter().cloned());
+        self.notes.extend(notes.cloned());
     }
 
     /// Adds a note for the user.

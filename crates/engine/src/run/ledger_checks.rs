@@ -10,18 +10,17 @@ use std::sync::Arc;
 
 use inrush_source::Input;
 
-use super::plan::RunPlan;
 use super::prepared::PreparedRun;
 use crate::error::Error;
 use crate::ledger::SplitRecord;
 use crate::pipeline::{expectations, file_checks};
-use crate::plan::PlannedFlow;
 use crate::plan::file_index::FileIndex;
+use crate::plan::load_flow::LoadFlow;
 use crate::verify::VerifyError;
 
 /// Checks records as they come.
-pub struct LedgerChecks<'a, P> {
-    run: &'a PreparedRun<P>,
+pub struct LedgerChecks<'a> {
+    run: &'a PreparedRun,
     flows: Vec<FlowFiles<'a>>,
     /// The first range of a file whose other ranges cover it.
     surplus: Option<VerifyError>,
@@ -46,12 +45,17 @@ struct PlannedFile<'a> {
     is_checked: bool,
 }
 
-impl<'a, P: RunPlan> LedgerChecks<'a, P> {
+impl<'a> LedgerChecks<'a> {
     /// Starts without any record.
-    pub fn new(run: &'a PreparedRun<P>) -> LedgerChecks<'a, P> {
+    pub fn new(run: &'a PreparedRun) -> LedgerChecks<'a> {
         LedgerChecks {
             run,
-            flows: run.plan.flows().iter().map(FlowFiles::of).collect(),
+            flows: run
+                .plan
+                .flows
+                .iter()
+                .map(|flow| FlowFiles::of(flow))
+                .collect(),
             surplus: None,
         }
     }
@@ -59,7 +63,7 @@ impl<'a, P: RunPlan> LedgerChecks<'a, P> {
     /// Takes a record of one of the units of a flow. A record of a file that the plan does not have is ignored.
     pub fn see(&mut self, flow: usize, record: SplitRecord) {
         let flow_files = &mut self.flows[flow];
-        if has_promises(&self.run.plan.flows()[flow]) {
+        if has_promises(&self.run.plan.flows[flow]) {
             flow_files.promised.push(record.clone());
         }
         let Some(at) = flow_files.index.find(&record.file_key) else {
@@ -101,7 +105,7 @@ impl<'a, P: RunPlan> LedgerChecks<'a, P> {
                 let records = unchecked.remove(&at).unwrap_or_default();
                 check(self.run, flow_at, file, &records)?;
             }
-            let reading = &self.run.plan.flows()[flow_at].reading;
+            let reading = &self.run.plan.flows[flow_at].reading;
             let promised: Vec<&SplitRecord> = promised.iter().collect();
             expectations::check_promises(reading, &promised)?;
         }
@@ -110,7 +114,7 @@ impl<'a, P: RunPlan> LedgerChecks<'a, P> {
 }
 
 impl<'a> FlowFiles<'a> {
-    fn of<F: PlannedFlow>(flow: &'a F) -> FlowFiles<'a> {
+    fn of(flow: &'a LoadFlow) -> FlowFiles<'a> {
         let inputs = flow.files();
         let index = FileIndex::new(&inputs);
         let file = |input| PlannedFile {
@@ -120,7 +124,7 @@ impl<'a> FlowFiles<'a> {
             is_checked: false,
         };
         let mut files: Vec<PlannedFile<'a>> = inputs.into_iter().map(file).collect();
-        for split in flow.all_splits() {
+        for split in flow.splits() {
             let index = split.input.index();
             let at = files.binary_search_by_key(&index, |file| file.input.index());
             let file = &mut files[at.expect("the files are those of the splits")];
@@ -137,13 +141,13 @@ impl<'a> FlowFiles<'a> {
 }
 
 /// Checks a file against all records of it.
-fn check<P: RunPlan>(
-    run: &PreparedRun<P>,
+fn check(
+    run: &PreparedRun,
     flow: usize,
     file: &PlannedFile<'_>,
     records: &[SplitRecord],
 ) -> Result<(), Error> {
-    let reading = &run.plan.flows()[flow].reading;
+    let reading = &run.plan.flows[flow].reading;
     let end = run.file_end(flow, file.input, file.is_fed);
     file_checks::check(reading, file.input, end, records)?;
     // A pipe may have been empty, and has no range then.
@@ -169,6 +173,6 @@ fn surplus(file: &PlannedFile<'_>, record: &SplitRecord) -> Option<VerifyError> 
     })
 }
 
-fn has_promises<F: PlannedFlow>(flow: &F) -> bool {
+fn has_promises(flow: &LoadFlow) -> bool {
     !flow.reading.expect.promises.is_empty()
 }

@@ -3,20 +3,18 @@
 use inrush_rows::ids::UnitKey;
 use inrush_rows::plural::counted;
 
-use super::plan::RunPlan;
-use super::prepared::{self, DriverRun, KeptRecord, kept_records, places};
+use super::prepared::{self, KeptRecord, PreparedRun, kept_records, places};
 use crate::error::Error;
 use crate::event::Event;
 use crate::pipeline::{RunOptions, reject_files};
-use crate::plan::PlannedFlow;
 
 /// Removes ledger records whose rejects are lost, so that their rows are loaded and rejected again. Notes tell the
 /// user.
-pub fn forget<R: DriverRun>(run: &mut R, options: &RunOptions<'_>) -> Result<(), Error> {
+pub fn forget(run: &mut PreparedRun, options: &RunOptions<'_>) -> Result<(), Error> {
     let folder = run.folder.rejects();
     let mut lost = Vec::new();
     let mut notes = Vec::new();
-    for (unit, _) in places(run.plan.flows()) {
+    for (unit, _) in places(&run.plan.flows) {
         for record in kept_records(run, unit) {
             let found = reject_files::count(folder, &record.reject_files)?;
             if found >= record.rows_rejected {
@@ -40,7 +38,7 @@ pub fn forget<R: DriverRun>(run: &mut R, options: &RunOptions<'_>) -> Result<(),
     }
     for note in notes {
         options.observer.notice(&Event::Note { text: note.clone() });
-        run.plan.notes.push(note);
+        run.notes.push(note);
     }
     let lost: Vec<UnitKey> = lost.into_iter().map(|record| record.key).collect();
     prepared::forget(run, &lost)
@@ -48,10 +46,10 @@ pub fn forget<R: DriverRun>(run: &mut R, options: &RunOptions<'_>) -> Result<(),
 
 /// What becomes of the rows of a record whose rejects are lost. Rows that were written directly to a target cannot be loaded
 /// again.
-fn words<R: DriverRun>(run: &R, record: &KeptRecord) -> String {
+fn words(run: &PreparedRun, record: &KeptRecord) -> String {
     let (flow, unit) = record.unit;
-    let flow = &run.plan.flows()[flow];
-    let (unit, target) = (flow.unit(unit), &flow.reading.target);
+    let flow = &run.plan.flows[flow];
+    let (unit, target) = (&flow.units[unit], &flow.reading.target);
     if record.is_direct {
         let file = unit.splits.first().map_or_else(
             || "their file".to_owned(),

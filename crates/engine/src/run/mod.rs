@@ -14,7 +14,7 @@
 //! One process prepares, concludes and ends. It can send the plan to others, which load shares of the units
 //! ([`shares`](crate::shares)).
 //!
-//! A driver implements the steps that only it can do ([`LoadSteps`]). [`prepare`] and [`conclude`] have the order of the steps
+//! A destination's driver implements the steps that only it can do ([`LoadSteps`]). [`prepare`] and [`conclude`] have the order of the steps
 //! before the load and after it, and [`streams`] those of the load, beside the [`watch`]. [`prepared`] has the state of a run, [`kept_units`] the work
 //! that is kept from earlier attempts, [`lost_rejects`] finds kept work that must be loaded again, [`first_rows`] reads
 //! the keys of all rows before the load if a step keeps the first of several rows (`distinct_on`), [`ledger_checks`] compares the
@@ -64,37 +64,35 @@ use crate::pipeline::{Failure, RunOptions, Success, runtime, stream_threads};
 use crate::shares::coordinate;
 
 /// Runs a package to its end, or until it is asked to stop.
-pub fn run<S: LoadSteps>(
-    steps: &S,
+pub fn run(
+    steps: &dyn LoadSteps,
     package: &Package,
     options: &RunOptions<'_>,
 ) -> Result<Success, Failure> {
     let mut gathering = Gathering::begin();
     let runtime = runtime()?;
-    let mut run = match prepare::prepare(steps, &runtime, package, options, &mut gathering)? {
+    let run = match prepare::prepare(steps, &runtime, package, options, &mut gathering)? {
         Prepared::NothingLeft(success) => return Ok(*success),
         Prepared::Run(run) => *run,
     };
     let gauges = stream_threads::gauges(run.plan.streams);
     let loading = Instant::now();
-    let found = find_first_records(&mut run, options)
+    let found = find_first_records(&run, options)
         .and_then(|()| first_rows::find(&run, options, &mut gathering));
     let context = RunContext::new(&run, &runtime, options);
     let loaded = found.and_then(|()| match options.shares {
         None => streams::load(&context, work_left(&context), &gauges, &mut gathering),
-        Some(shares) => {
-            coordinate::coordinate(steps, &context, package, shares, &gauges, &mut gathering)
-        }
+        Some(shares) => coordinate::coordinate(&context, package, shares, &gauges, &mut gathering),
     });
     let loaded = loaded.and_then(|()| streams::finish_units(&context, &mut gathering));
     gathering.phases.load_s = loading.elapsed().as_secs_f64();
-    context.tell_paces(S::PACED_BY, &mut gathering);
+    context.tell_paces(&mut gathering);
 
     let concluded = match loaded {
-        Ok(()) => conclude::conclude(steps, &context, options, &mut gathering),
+        Ok(()) => conclude::conclude(&context, options, &mut gathering),
         Err(error) => Concluded::failed(error),
     };
     let ended = conclude::end(&context, concluded, options, gathering);
-    steps.close(&runtime, run);
+    run.open.close();
     ended
 }

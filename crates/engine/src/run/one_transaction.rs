@@ -1,8 +1,6 @@
 //! The end of a failed load without staging, whose one transaction has the rows of all flows.
 
 use super::context::RunContext;
-use super::plan::RunPlan;
-use super::prepared::DriverRun;
 use crate::driver_error::Retry;
 use crate::error::Error;
 
@@ -13,12 +11,12 @@ pub const NOTHING_KEPT: &str =
 /// Rolls the transaction back. Of a failed run, only the records of the ledger are committed. Returns the error that ended the
 /// run: the hint of a lost connection, or of a lock that was not granted, says that loaded units are kept, which is wrong for
 /// such a load.
-pub fn undo<R: DriverRun>(context: &RunContext<'_, R>, error: Error) -> Error {
-    let flows = context.run.plan.flows();
+pub fn undo(context: &RunContext<'_>, error: Error) -> Error {
+    let flows = &context.run.plan.flows;
     if !flows.iter().any(|flow| flow.commits_at_publish()) {
         return error;
     }
-    context.run.open().roll_back();
+    context.run.open.roll_back();
     match error {
         Error::Driver(error) if error.is_lost() || error.retry() == Retry::Alone => {
             Error::Driver(error.with_hint(NOTHING_KEPT.to_owned()))

@@ -1,27 +1,37 @@
 //! The plan of a package, for any destination.
 
-use std::ops::DerefMut;
+use std::ops::Deref;
+use std::sync::Arc;
 
 use inrush_package::RunSettings;
 use inrush_rows::ids::RunKey;
 
 use crate::lineage::RunLineage;
-use crate::plan::{MemoryBound, PlannedFlow};
+use crate::plan::MemoryBound;
+use crate::plan::load_flow::LoadFlow;
 use crate::report::ServerReport;
 
-/// A plan of a package that can be run: its facts, and its flows.
-pub trait RunPlan: DerefMut<Target = PlanFacts> {
-    /// Its flows.
-    type Flow: PlannedFlow + Sync;
-
+/// A plan of a package, as the driver runs it. It does not change any more.
+///
+/// A destination that is reached natively shares the facts and the flows, and has what it needs itself beside them.
+#[derive(Clone, Debug)]
+pub struct LoadPlan {
+    /// The facts about the whole plan.
+    pub facts: Arc<PlanFacts>,
     /// The flows, in the order of the package.
-    fn flows(&self) -> &[Self::Flow];
-
-    /// The flows, mutable, for facts about ranges that are found after planning.
-    fn flows_mut(&mut self) -> &mut [Self::Flow];
+    pub flows: Vec<Arc<LoadFlow>>,
 }
 
-/// The parts of a plan that do not depend on its destination. Each plan holds them beside its flows.
+/// Most callers need the facts.
+impl Deref for LoadPlan {
+    type Target = PlanFacts;
+
+    fn deref(&self) -> &PlanFacts {
+        &self.facts
+    }
+}
+
+/// The facts about a whole plan. The planner of each destination fills them in.
 #[derive(Clone, Debug)]
 pub struct PlanFacts {
     /// The package's name.
@@ -61,6 +71,11 @@ pub struct PlanFacts {
     pub ledger_records: LedgerRecords,
     /// A unit that several streams have filled may be loaded again while these streams load other units.
     pub reloads_units_alone: bool,
+    /// The settings that may delay streams, as subject and verb of a sentence: "`rate_bytes_max` asks".
+    pub paced_by: &'static str,
+    /// A digest of the targets as the run fills them, which other hosts compare with theirs. `None` if no other process can
+    /// join the run.
+    pub targets_digest: Option<String>,
 }
 
 /// What a destination's ledger has a record of.

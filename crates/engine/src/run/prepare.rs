@@ -4,8 +4,7 @@ use inrush_package::Package;
 use tokio::runtime::Runtime;
 
 use super::gathering::{Gathering, finished};
-use super::plan::{PlanFacts, RunPlan};
-use super::prepared::{DriverRun, begin};
+use super::prepared::{PreparedRun, begin};
 use super::steps::{AlreadyLoaded, LoadSteps, Preparation};
 use super::{ending, lost_rejects, report};
 use crate::error::Error;
@@ -14,21 +13,21 @@ use crate::fault::{self, FaultPoint};
 use crate::pipeline::{Failure, RunOptions, Success, require_address_space};
 
 /// The result of [`prepare`].
-pub enum Prepared<R> {
+pub enum Prepared {
     /// Nothing is left to do.
     NothingLeft(Box<Success>),
     /// The run holds its lock, and its units can be loaded.
-    Run(Box<R>),
+    Run(Box<PreparedRun>),
 }
 
 /// Plans the package and enters the run into the ledger. Kept units whose rejects are lost are forgotten.
-pub fn prepare<S: LoadSteps>(
-    steps: &S,
+pub fn prepare(
+    steps: &dyn LoadSteps,
     runtime: &Runtime,
     package: &Package,
     options: &RunOptions<'_>,
     gathering: &mut Gathering,
-) -> Result<Prepared<S::Run>, Failure> {
+) -> Result<Prepared, Failure> {
     let mut run = match steps.prepare(runtime)? {
         Preparation::AlreadyLoaded(loaded) => {
             let success = nothing_left(&loaded, options, gathering);
@@ -38,28 +37,23 @@ pub fn prepare<S: LoadSteps>(
     };
     fault::reach(options.fault.as_deref(), FaultPoint::RunEntered);
     if run.resumed {
-        lost_rejects::forget(&mut *run, options)?;
+        lost_rejects::forget(&mut run, options)?;
     }
-    begin(&mut *run, package, options)?;
+    begin(&mut run, package, options)?;
     let streams = run.plan.streams;
-    ready(&*run, streams, gathering)?;
+    ready(&run, streams, gathering)?;
     Ok(Prepared::Run(run))
 }
 
 /// The plan is made, and the run is in the ledger. Refuses as many streams if this process may not have their memory.
-pub fn ready<R: DriverRun>(
-    run: &R,
-    streams: usize,
-    gathering: &mut Gathering,
-) -> Result<(), Error> {
-    let facts: &PlanFacts = &run.plan;
-    gathering.planned(&facts.notes);
-    require_address_space(streams, facts.memory.total())
+pub fn ready(run: &PreparedRun, streams: usize, gathering: &mut Gathering) -> Result<(), Error> {
+    gathering.planned(run.plan.notes.iter().chain(&run.notes));
+    require_address_space(streams, run.plan.memory.total())
 }
 
 /// Reports that all files are loaded already.
-fn nothing_left<P: RunPlan>(
-    loaded: &AlreadyLoaded<P>,
+fn nothing_left(
+    loaded: &AlreadyLoaded,
     options: &RunOptions<'_>,
     gathering: &Gathering,
 ) -> Success {

@@ -1,7 +1,7 @@
 //! A run that is planned and entered into its ledger, and the work that it keeps from earlier attempts.
 
+use crate::plan::load_flow::LoadFlow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::DerefMut;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use inrush_convert::RunStamp;
@@ -14,7 +14,7 @@ use inrush_source::Input;
 use super::announcements;
 use super::context::RunContext;
 use super::kept_units::KeptUnits;
-use super::plan::{LedgerRecords, PlanFacts, RunPlan};
+use super::plan::{LedgerRecords, LoadPlan};
 use crate::error::Error;
 use crate::event::BegunRun;
 use crate::ledger::Account;
@@ -25,19 +25,22 @@ use crate::pipeline::fed_files::FedFiles;
 use crate::pipeline::metering::FlowCount;
 use crate::pipeline::reject_count::{RejectCount, RowTally};
 use crate::pipeline::sharing::Sharing;
+use crate::pipeline::splitting::{self, Locatable};
 use crate::pipeline::work_items::{self, Committed, WorkItem};
-use crate::pipeline::{RunOptions, reject_files, splitting};
+use crate::pipeline::{RunOptions, reject_files};
 use crate::plan::earlier::leave_out;
 use crate::plan::load_unit::LoadUnit;
-use crate::plan::planned::{PlannedFlow, SplitPlace, UnitPlace};
+use crate::plan::places::{SplitPlace, UnitPlace};
 use crate::plan::{UnitIndex, identity};
 use crate::reject_replay;
-use crate::report::{FilesOf, RunFolder, ServerCopyReport, reject_file_name};
+use crate::report::{FilesOf, RunFolder, reject_file_name};
 
 /// A run that is planned and holds its lock: the part that is the same for all destinations.
-pub struct PreparedRun<P> {
+pub struct PreparedRun {
     /// The plan.
-    pub plan: P,
+    pub plan: LoadPlan,
+    /// The destination's side of the run.
+    pub open: Box<dyn OpenRun>,
     /// The run's name.
     pub name: RunName,
     /// It resumes an earlier attempt.
@@ -56,34 +59,10 @@ pub struct PreparedRun<P> {
     pub pace: Arc<Pace>,
     /// The units that are kept from earlier attempts.
     pub kept: KeptUnits,
+    /// Notes about these, in addition to those of the plan.
+    pub notes: Vec<String>,
     /// Units that this process has finished.
     finished: Mutex<BTreeSet<UnitPlace>>,
-}
-
-/// A prepared run as its driver has it: with its ledger and its lock.
-pub trait DriverRun: DerefMut<Target = PreparedRun<Self::Plan>> {
-    /// The plan.
-    type Plan: RunPlan;
-
-    /// The destination's side of the run.
-    fn open(&self) -> &dyn OpenRun;
-
-    /// Its number and start, for the columns that have them: the same in each of its attempts.
-    fn stamp(&self) -> RunStamp {
-        let record = self.open().record();
-        RunStamp {
-            run_id: record.run_id,
-            started_at_microseconds: record.started_at_microseconds,
-        }
-    }
-
-    /// True if the target of a flow keeps versions of rows.
-    fn keeps_versions(&self, flow: usize) -> bool;
-
-    /// How the destination has stored the rows of a unit in this attempt, if it had a choice.
-    fn server_copy(&self, _: UnitPlace) -> Option<ServerCopyReport> {
-        None
-    }
 }
 
 /// A ledger record that is kept from an earlier attempt: a whole unit, or ranges of a fed one.
@@ -100,32 +79,44 @@ pub struct KeptRecord {
     pub reject_files: Vec<String>,
 }
 
-/// The flow and unit of a run's plan.
-pub type FlowOf<R> = <<R as DriverRun>::Plan as RunPlan>::Flow;
-
-impl<P: RunPlan> PreparedRun<P> {
+impl PreparedRun {
     /// A run without kept work so far.
-    pub fn new(plan: P, name: RunName, resumed: bool, folder: RunFolder) -> PreparedRun<P> {
-        let facts: &PlanFacts = &plan;
+    pub fn new(
+        plan: LoadPlan,
+        open: Box<dyn OpenRun>,
+        resumed: bool,
+        folder: RunFolder,
+    ) -> PreparedRun {
         PreparedRun {
-            pace: Arc::new(Pace::new(facts.settings.rate_bytes_max)),
-            flow_counts: plan.flows().iter().map(|_| FlowCount::default()).collect(),
+            pace: Arc::new(Pace::new(plan.settings.rate_bytes_max)),
+            flow_counts: plan.flows.iter().map(|_| FlowCount::default()).collect(),
             plan,
-            name,
+            name: open.record().name.clone(),
+            open,
             resumed,
             folder,
             fed_files: FedFiles::default(),
             sharing: BTreeMap::new(),
             rejects: Vec::new(),
             kept: KeptUnits::default(),
+            notes: Vec::new(),
             finished: Mutex::default(),
         }
     }
 
+    /// Its number and start, for the columns that have them: the same in each of its attempts.
+    pub fn stamp(&self) -> RunStamp {
+        let record = self.open.record();
+        RunStamp {
+            run_id: record.run_id,
+            started_at_microseconds: record.started_at_microseconds,
+        }
+    }
+
     /// A unit and its flow.
-    pub fn unit(&self, (flow, unit): UnitPlace) -> (&P::Flow, &LoadUnit) {
-        let flow = &self.plan.flows()[flow];
-        (flow, flow.unit(unit))
+    pub fn unit(&self, (flow, unit): UnitPlace) -> (&LoadFlow, &LoadUnit) {
+        let flow = &self.plan.flows[flow];
+        (flow, &flow.units[unit])
     }
 
     /// The key of the record that commits a part of a unit. No other record of the run has it.
@@ -148,7 +139,7 @@ impl<P: RunPlan> PreparedRun<P> {
     /// Called when a transaction was rolled back, or committed units were forgotten: members that nothing else knew have to be
     /// numbered again.
     pub fn rolled_back(&self) {
-        let flows = self.plan.flows().iter();
+        let flows = self.plan.flows.iter();
         for asked in flows.flat_map(|flow| &flow.asked_members) {
             asked.members.forget();
         }
@@ -191,13 +182,13 @@ impl<P: RunPlan> PreparedRun<P> {
     pub fn file_end(&self, flow: usize, file: &Arc<dyn Input>, is_fed: bool) -> FileEnd {
         match is_fed {
             false => FileEnd::File,
-            true => FileEnd::Fed(self.fed_files.text_end(self.plan.flows(), flow, file)),
+            true => FileEnd::Fed(self.fed_files.text_end(&self.plan.flows, flow, file)),
         }
     }
 }
 
 /// The kept ledger records of a unit that have rejects; a single one if the ledger forgets units only as a whole.
-pub fn kept_records<R: DriverRun>(run: &R, place: UnitPlace) -> Vec<KeptRecord> {
+pub fn kept_records(run: &PreparedRun, place: UnitPlace) -> Vec<KeptRecord> {
     let Some(kept) = run.kept.get(place) else {
         return Vec::new();
     };
@@ -233,18 +224,18 @@ pub fn kept_records<R: DriverRun>(run: &R, place: UnitPlace) -> Vec<KeptRecord> 
 }
 
 /// Removes records from the destination, together with the records that it removes with them: their rows are loaded again.
-pub fn forget<R: DriverRun>(run: &mut R, keys: &[UnitKey]) -> Result<(), Error> {
+pub fn forget(run: &mut PreparedRun, keys: &[UnitKey]) -> Result<(), Error> {
     if keys.is_empty() {
         return Ok(());
     }
-    let gone = run.open().forget(keys)?;
-    let PreparedRun { plan, kept, .. } = &mut **run;
-    let index = UnitIndex::new(plan.flows());
+    let gone = run.open.forget(keys)?;
+    let PreparedRun { plan, kept, .. } = run;
+    let index = UnitIndex::new(&plan.flows);
     for key in keys.iter().chain(&gone) {
         let Some(place) = index.find(&identity::unit_of(key)) else {
             continue;
         };
-        let unit = plan.flows()[place.0].unit(place.1);
+        let unit = &plan.flows[place.0].units[place.1];
         if let Some(part) = Part::of_record(key, unit.splits.len()) {
             kept.remove_part(place, unit, part);
         }
@@ -253,24 +244,24 @@ pub fn forget<R: DriverRun>(run: &mut R, keys: &[UnitKey]) -> Result<(), Error> 
 }
 
 /// All units of flows, in their order.
-pub fn places<F: PlannedFlow>(flows: &[F]) -> impl Iterator<Item = (UnitPlace, &LoadUnit)> {
+pub fn places(flows: &[Arc<LoadFlow>]) -> impl Iterator<Item = (UnitPlace, &LoadUnit)> {
     flows.iter().enumerate().flat_map(|(flow_at, flow)| {
-        let units = flow.units().enumerate();
+        let units = flow.units.iter().enumerate();
         units.map(move |(unit_at, unit)| ((flow_at, unit_at), unit))
     })
 }
 
 /// Begins a run: its counters start with the kept rows, files of uncommitted rejects are removed, and its start is
 /// reported.
-pub fn begin<R: DriverRun>(
-    run: &mut R,
+pub fn begin(
+    run: &mut PreparedRun,
     package: &Package,
     options: &RunOptions<'_>,
 ) -> Result<(), Error> {
-    let facts: &PlanFacts = &run.plan;
-    let chunk_bytes = facts.settings.chunk_bytes as usize;
+    let plan = &run.plan;
+    let chunk_bytes = plan.settings.chunk_bytes as usize;
     let finished = |(flow, unit, split): SplitPlace| run.kept.ranges((flow, unit), split);
-    let fed_files = FedFiles::of(run.plan.flows(), chunk_bytes, facts.streams, finished);
+    let fed_files = FedFiles::of(&plan.flows, chunk_bytes, plan.streams, finished);
     let sharing = sharing(run);
     let rejects = keep_rejects(run)?;
     run.fed_files = fed_files;
@@ -278,7 +269,7 @@ pub fn begin<R: DriverRun>(
     run.rejects = rejects;
     let mut package = package.clone();
     leave_out(&mut package.flows, &run.plan.left_out);
-    let flows = run.plan.flows().iter();
+    let flows = run.plan.flows.iter();
     let flows = flows.map(|flow| (&flow.reading, flow.saved_table.clone()));
     let saved = reject_replay::to_save(&package, flows, &options.folder);
     run.folder.write_package(&saved)?;
@@ -296,21 +287,21 @@ pub fn begin<R: DriverRun>(
 
 /// Begins to load a share of a run that another process holds: the counters start at zero, since each process counts
 /// its own rows, and files of rejects are removed that a stopped process has left in one of these units.
-pub fn begin_share<R: DriverRun>(
-    run: &mut R,
+pub fn begin_share(
+    run: &mut PreparedRun,
     work: &[WorkItem],
     options: &RunOptions<'_>,
 ) -> Result<(), Error> {
-    let flows = run.plan.flows();
+    let flows = &run.plan.flows;
     let names = work.iter().map(|item| {
         let flow = &flows[item.flow];
-        let key = &flow.unit(item.unit).key;
+        let key = &flow.units[item.unit].key;
         reject_file_name(&reject_files::of_key(&flow.reading.name, key))
     });
     reject_files::remove_those(run.folder.rejects(), &names.collect::<Vec<_>>())?;
     let counts = flows.iter().map(|flow| {
         // The bytes of all splits: at most this much is left.
-        RejectCount::new(&flow.reading, flow.all_splits(), RowTally::default())
+        RejectCount::new(&flow.reading, flow.splits(), RowTally::default())
     });
     run.rejects = counts.collect();
     let event_sink = EventSink {
@@ -322,8 +313,8 @@ pub fn begin_share<R: DriverRun>(
 }
 
 /// The splits that are left of each shared unit.
-fn sharing<R: DriverRun>(run: &R) -> BTreeMap<UnitPlace, Sharing> {
-    let shared = places(run.plan.flows()).filter(|(_, unit)| unit.is_shared);
+fn sharing(run: &PreparedRun) -> BTreeMap<UnitPlace, Sharing> {
+    let shared = places(&run.plan.flows).filter(|(_, unit)| unit.is_shared);
     let progress = |((flow, unit), planned): (UnitPlace, &LoadUnit)| {
         let splits = 0..planned.splits.len();
         let left = splits.filter(|split| !run.has_split((flow, unit, *split)));
@@ -334,14 +325,14 @@ fn sharing<R: DriverRun>(run: &R) -> BTreeMap<UnitPlace, Sharing> {
 }
 
 /// The rejects of each flow, starting with those that are kept. All other reject files are removed.
-fn keep_rejects<R: DriverRun>(run: &mut R) -> Result<Vec<RejectCount>, Error> {
+fn keep_rejects(run: &mut PreparedRun) -> Result<Vec<RejectCount>, Error> {
     let names = kept_names(run);
     let all = names.concat();
     let files = FilesOf::pieces(&all);
     run.folder
         .take_rejects(|name| reject_files::is_of(name, &files))?;
     let folder = run.folder.rejects();
-    let flows = run.plan.flows();
+    let flows = &run.plan.flows;
     let mut accounts = vec![Account::default(); flows.len()];
     for (unit, _) in places(flows) {
         accounts[unit.0].add(&run.kept.account(unit));
@@ -353,14 +344,14 @@ fn keep_rejects<R: DriverRun>(run: &mut R) -> Result<Vec<RejectCount>, Error> {
             ..RowTally::default()
         };
         tally.add(RowTally::from(account));
-        rejects.push(RejectCount::new(&flow.reading, flow.all_splits(), tally));
+        rejects.push(RejectCount::new(&flow.reading, flow.splits(), tally));
     }
     Ok(rejects)
 }
 
 /// The names of the kept reject files of each flow.
-fn kept_names<R: DriverRun>(run: &R) -> Vec<Vec<String>> {
-    let flows = run.plan.flows();
+fn kept_names(run: &PreparedRun) -> Vec<Vec<String>> {
+    let flows = &run.plan.flows;
     let mut names = vec![Vec::new(); flows.len()];
     for (unit, _) in places(flows) {
         let records = kept_records(run, unit).into_iter();
@@ -370,39 +361,34 @@ fn kept_names<R: DriverRun>(run: &R) -> Vec<Vec<String>> {
 }
 
 /// Finds the first records of splits that cannot be read otherwise.
-pub fn find_first_records<R: DriverRun>(
-    run: &mut R,
-    options: &RunOptions<'_>,
-) -> Result<(), Error> {
-    let streams = run.plan.streams;
-    for flow_at in 0..run.plan.flows().len() {
-        let flow = &run.plan.flows()[flow_at];
+pub fn find_first_records(run: &PreparedRun, options: &RunOptions<'_>) -> Result<(), Error> {
+    let event_sink = EventSink {
+        folder: &run.folder,
+        observer: options.observer,
+    };
+    for (flow_at, flow) in run.plan.flows.iter().enumerate() {
         if !splitting::is_needed(&flow.reading) {
             continue;
         }
-        let units = flow.units().enumerate();
+        let units = flow.units.iter().enumerate();
         let splits = units.flat_map(|(unit_at, unit)| {
-            (0..unit.splits.len()).map(move |split| (flow_at, unit_at, split))
+            let own = unit.splits.iter().enumerate();
+            own.map(move |(at, split)| ((flow_at, unit_at, at), split))
         });
-        let kept: Vec<bool> = splits
-            .map(|split| run.resumed && run.has_split(split))
-            .collect();
-        let PreparedRun { plan, folder, .. } = &mut **run;
-        let event_sink = EventSink {
-            folder,
-            observer: options.observer,
-        };
-        let (reading, splits) = plan.flows_mut()[flow_at].splits_mut();
-        let is_kept = |at: usize| kept[at];
-        splitting::find_first_records(event_sink, reading, splits, is_kept, streams)?;
+        let splits = splits.map(|(place, split)| Locatable {
+            split,
+            is_kept: run.resumed && run.has_split(place),
+        });
+        let streams = run.plan.streams;
+        splitting::find_first_records(event_sink, &flow.reading, splits.collect(), streams)?;
     }
     Ok(())
 }
 
 /// The work that earlier attempts have not committed: flows by their turns, and within a turn the largest first.
-pub fn work_left<R: DriverRun>(context: &RunContext<'_, R>) -> Vec<WorkItem> {
+pub fn work_left(context: &RunContext<'_>) -> Vec<WorkItem> {
     let run = context.run;
     let plan = &run.plan;
     let streams = plan.streams;
-    work_items::left(plan.flows(), streams, |unit, _| run.committed(unit))
+    work_items::left(&plan.flows, streams, |unit, _| run.committed(unit))
 }

@@ -15,8 +15,7 @@ use super::account;
 use super::committed_units::CommittedUnits;
 use super::context::RunContext;
 use super::gathering::Gathering;
-use super::plan::RunPlan;
-use super::prepared::DriverRun;
+use super::prepared::PreparedRun;
 use super::reload::reload;
 use super::rows_in_source::SourceOfStaged;
 use super::settle::{settle, unknown_switch};
@@ -25,7 +24,6 @@ use crate::error::Error;
 use crate::fault;
 use crate::load::refuse_pipe;
 use crate::pipeline::results::StreamResult;
-use crate::plan::PlannedFlow;
 use crate::report::{MembersReport, PartitionReport, VersionsReport};
 
 /// A target after the switch.
@@ -42,8 +40,8 @@ pub struct SwitchedTarget {
 }
 
 /// Publishes, and loads units again as often as that may help.
-pub fn publish<R: DriverRun + Sync>(
-    context: &RunContext<'_, R>,
+pub fn publish(
+    context: &RunContext<'_>,
     committed: &mut CommittedUnits,
     gathering: &mut Gathering,
 ) -> Result<BTreeMap<usize, SwitchedTarget>, Error> {
@@ -62,9 +60,9 @@ pub fn publish<R: DriverRun + Sync>(
             return Err(Error::Driver(refusal));
         }
         source.take_back()?;
-        let flow = &context.run.plan.flows()[flow_at];
+        let flow = &context.run.plan.flows[flow_at];
         let refusal = refuse_pipe(flow, refusal)?;
-        for unit_at in 0..flow.units().len() {
+        for unit_at in 0..flow.units.len() {
             context.run.fed_files.close((flow_at, unit_at));
         }
         let mut result = StreamResult::default();
@@ -102,12 +100,12 @@ enum Attempt {
 
 /// Publishes, but stops waiting when the run is asked to stop. Then, and after any error, it is not known whether the publish
 /// succeeded; the ledger shows it, and if the connection was lost, as soon as the destination answers again.
-fn attempt<'a, R: DriverRun>(
-    context: &RunContext<'a, R>,
-    source: &mut SourceOfStaged<'a, R>,
+fn attempt<'a>(
+    context: &RunContext<'a>,
+    source: &mut SourceOfStaged<'a>,
     gathering: &mut Gathering,
 ) -> Result<Attempt, Error> {
-    let open = context.run.open();
+    let open = &*context.run.open;
     let reached = |step| fault::reach_step(context.fault, step);
     let error = match context.cancelled_by_stop(|| open.publish(&reached, source))? {
         Ok(published) => return Ok(Attempt::Published(published)),
@@ -144,8 +142,8 @@ fn attempt<'a, R: DriverRun>(
 }
 
 /// The report's facts about the published targets. Adds the destination's notes.
-fn switched<R: DriverRun>(
-    run: &R,
+fn switched(
+    run: &PreparedRun,
     published: Published,
     gathering: &mut Gathering,
 ) -> BTreeMap<usize, SwitchedTarget> {
@@ -176,7 +174,7 @@ fn switched<R: DriverRun>(
     }
     for (flow, merged) in published.merged {
         let target = targets.entry(flow).or_default();
-        match run.keeps_versions(flow) {
+        match run.plan.flows[flow].keeps_versions {
             false => target.rows_updated = Some(merged.overwritten),
             true => target.versions = Some(versions_report(merged)),
         }

@@ -12,8 +12,7 @@ use inrush_rows::ids::UnitKey;
 
 use super::committed_units::CommittedUnits;
 use super::context::RunContext;
-use super::plan::RunPlan;
-use super::prepared::DriverRun;
+use super::prepared::PreparedRun;
 use super::streams::AFTER_ALL;
 use crate::driver_error::DriverError;
 use crate::error::Error;
@@ -23,21 +22,21 @@ use crate::load::{LoadStream, Loader};
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::row_loop;
 use crate::pipeline::work_items::WorkItem;
-use crate::plan::{PlannedFlow, UnitIndex, identity};
+use crate::plan::{UnitIndex, identity};
 
 /// Loads units of a flow again, so that the next attempt to publish finds the rows that its target refuses. Their inputs can be
 /// read once more. `refusal` is the destination's error about a row. The units are removed from `committed`, and what is loaded
 /// of them is added, also if the load fails.
-pub fn reload<R: DriverRun + Sync>(
-    context: &RunContext<'_, R>,
+pub fn reload(
+    context: &RunContext<'_>,
     flow: usize,
     refusal: &DriverError,
     committed: &mut CommittedUnits,
     result: &mut StreamResult,
 ) -> Result<(), Error> {
     let run = context.run;
-    let units = || run.plan.flows()[flow].units().enumerate();
-    let again: Vec<usize> = match run.open().prepare_reload(flow)? {
+    let units = || run.plan.flows[flow].units.iter().enumerate();
+    let again: Vec<usize> = match run.open.prepare_reload(flow)? {
         ReloadedUnits::All => {
             forget(run, flow)?;
             units().map(|(at, _)| at).collect()
@@ -56,22 +55,22 @@ pub fn reload<R: DriverRun + Sync>(
 }
 
 /// Loads these units of a flow. Each has the account that it had before.
-fn load<R: DriverRun + Sync>(
-    context: &RunContext<'_, R>,
+fn load(
+    context: &RunContext<'_>,
     flow: usize,
     refusal: &DriverError,
     again: &BTreeMap<usize, Account>,
     result: &mut StreamResult,
 ) -> Result<(), Error> {
     let run = context.run;
-    let planned = &run.plan.flows()[flow];
+    let planned = &run.plan.flows[flow];
     let load_run = context.load_run();
     let gauge = Arc::default();
     let note = |text| context.note(text);
     let setup = context.stream_setup(AFTER_ALL, &gauge, &note);
-    let mut stream = run.open().open_stream(&setup)?;
+    let mut stream = run.open.open_stream(&setup)?;
     let target = LoadStream::new(context, &gauge, stream.as_mut());
-    for (unit_at, unit) in planned.units().enumerate() {
+    for (unit_at, unit) in planned.units.iter().enumerate() {
         context.notice(&Event::UnitRefused {
             flow: planned.reading.name.clone(),
             unit: unit.number,
@@ -91,10 +90,10 @@ fn load<R: DriverRun + Sync>(
 }
 
 /// Removes the units of a flow from staging and the ledger.
-fn forget<R: DriverRun>(run: &R, flow: usize) -> Result<(), Error> {
-    let index = UnitIndex::new(run.plan.flows());
+fn forget(run: &PreparedRun, flow: usize) -> Result<(), Error> {
+    let index = UnitIndex::new(&run.plan.flows);
     let mut keys = BTreeSet::new();
-    run.open().units(&mut |record| {
+    run.open.units(&mut |record| {
         let key = match record {
             CommittedRecord::Unit(unit) => unit.key,
             CommittedRecord::Split(split) => split.unit_key,
@@ -105,7 +104,7 @@ fn forget<R: DriverRun>(run: &R, flow: usize) -> Result<(), Error> {
         }
     })?;
     let keys: Vec<UnitKey> = keys.into_iter().collect();
-    run.open().forget(&keys)?;
+    run.open.forget(&keys)?;
     run.rolled_back();
     Ok(())
 }

@@ -8,8 +8,7 @@ use inrush_rows::quantity::counted;
 use super::committed_units::CommittedUnits;
 use super::context::RunContext;
 use super::gathering::{Done, Gathering};
-use super::plan::{PlanFacts, RunPlan};
-use super::prepared::DriverRun;
+use super::plan::PlanFacts;
 use super::publish::SwitchedTarget;
 use super::steps::AlreadyLoaded;
 use super::unit_reports::{self, UnitEnd};
@@ -20,8 +19,8 @@ use crate::plan::UnitPlace;
 use crate::report::{RunReport, StepReport, TableReport};
 
 /// The report of a run that has loaded something or was stopped. `committed` has its rows.
-pub fn of_run<R: DriverRun>(
-    context: &RunContext<'_, R>,
+pub fn of_run(
+    context: &RunContext<'_>,
     committed: &CommittedUnits,
     mut switched: BTreeMap<usize, SwitchedTarget>,
     gathering: &mut Gathering,
@@ -29,7 +28,7 @@ pub fn of_run<R: DriverRun>(
     error: Option<&Error>,
 ) -> RunReport {
     let run = context.run;
-    let flows = run.plan.flows();
+    let flows = &run.plan.flows;
     // The units that this attempt has loaded, and whether carefully.
     let mut loaded: BTreeMap<UnitPlace, bool> = BTreeMap::new();
     for piece in &gathering.loaded {
@@ -65,7 +64,7 @@ pub fn of_run<R: DriverRun>(
     for note in tables.iter().flat_map(member_notes).collect::<Vec<_>>() {
         gathering.note(note);
     }
-    for flow in run.plan.flows() {
+    for flow in flows {
         if flow.reading.given_steps().is_some() {
             gathering.note(format!(
                 "flow {}: its steps are a part of the destination's statement, so their time is in that of the destination, except for \
@@ -153,12 +152,12 @@ fn step_notes(table: &TableReport) -> Vec<String> {
 }
 
 /// The report of a run that had nothing left to do.
-pub fn of_loaded<P: RunPlan>(
-    loaded: &AlreadyLoaded<P>,
+pub fn of_loaded(
+    loaded: &AlreadyLoaded,
     gathering: &Gathering,
     options: &RunOptions<'_>,
 ) -> RunReport {
-    let flows = loaded.plan.flows().iter().zip(&loaded.accounts);
+    let flows = loaded.plan.flows.iter().zip(&loaded.accounts);
     let tables = flows.map(|(flow, account)| unit_reports::of_target(flow, *account));
     let mut report = gathering.already_loaded(
         &loaded.plan,
@@ -174,7 +173,7 @@ pub fn of_loaded<P: RunPlan>(
 
 /// Turns the report of the run that set the mark into a report that says that nothing is new. The rejects of that run
 /// do not count for this command.
-pub fn say_nothing_new<P: RunPlan>(report: &mut RunReport, loaded: &AlreadyLoaded<P>) {
+pub fn say_nothing_new(report: &mut RunReport, loaded: &AlreadyLoaded) {
     let sentences = &loaded.plan.nothing_new;
     if !sentences.is_empty() {
         report.nothing_new = Some(sentences.join("; "));

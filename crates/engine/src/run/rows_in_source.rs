@@ -18,8 +18,7 @@ use inrush_scan::Records;
 use inrush_source::ReadSettings;
 
 use super::context::RunContext;
-use super::plan::{PlanFacts, RunPlan};
-use super::prepared::{DriverRun, FlowOf};
+use super::plan::PlanFacts;
 use crate::error::Error;
 use crate::gauge::Gauge;
 use crate::pipeline::kept_rejects::KeptRejects;
@@ -31,8 +30,8 @@ use crate::report::RejectFile;
 const OF_SWITCH: &str = "-switch";
 
 /// The source of the rows that the attempts to publish copy carefully, and the rejects of these.
-pub struct SourceOfStaged<'a, R> {
-    context: RunContext<'a, R>,
+pub struct SourceOfStaged<'a> {
+    context: RunContext<'a>,
     /// The rejects of each unit.
     kept: BTreeMap<UnitPlace, KeptRejects<'a>>,
     /// The unit that is copied.
@@ -50,9 +49,9 @@ struct SplitRejects {
     rejects: Vec<Reject>,
 }
 
-impl<'a, R: DriverRun> SourceOfStaged<'a, R> {
+impl<'a> SourceOfStaged<'a> {
     /// At first no row is refused.
-    pub fn new(context: RunContext<'a, R>) -> SourceOfStaged<'a, R> {
+    pub fn new(context: RunContext<'a>) -> SourceOfStaged<'a> {
         SourceOfStaged {
             context,
             kept: BTreeMap::new(),
@@ -115,7 +114,7 @@ impl<'a, R: DriverRun> SourceOfStaged<'a, R> {
         see: &mut dyn FnMut(&RecordBatch),
     ) -> Result<Option<Vec<SplitRejects>>, Error> {
         let run = self.context.run;
-        let (flow, unit): (&FlowOf<R>, _) = run.unit(self.unit);
+        let (flow, unit) = run.unit(self.unit);
         let reading = &flow.reading;
         let facts: &PlanFacts = &run.plan;
         let mut maker = unit.row_maker(reading, run.stamp())?;
@@ -191,13 +190,13 @@ impl<'a, R: DriverRun> SourceOfStaged<'a, R> {
             kept.keep(&mut of_split.rejects)?;
         }
         let run = self.context.run;
-        let name = &run.plan.flows()[flow].reading.name;
+        let name = &run.plan.flows[flow].reading.name;
         run.rejects[flow].judge_share_of_all(name)?;
         kept.finish()
     }
 }
 
-impl<R: DriverRun> RowsInSource for SourceOfStaged<'_, R> {
+impl RowsInSource for SourceOfStaged<'_> {
     fn begin(&mut self, target: usize, unit: usize) -> DestinationResult<u64> {
         let begun = self.begin_unit((target, unit));
         self.answer(begun)

@@ -6,7 +6,6 @@ use inrush_destination::{OpenRun, Result};
 use inrush_rows::cancel::StopReason;
 
 use super::context::RunContext;
-use super::prepared::DriverRun;
 use crate::driver_error::DriverError;
 use crate::error::Error;
 
@@ -16,8 +15,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// Asks the ledger until it answers: the server may not be up yet, may go away again, or something may block the run's record.
 /// Ends with the last error after half a minute, or if the run is interrupted meanwhile. Until then nothing is reported.
-pub fn settle<R: DriverRun>(context: &RunContext<'_, R>) -> Result<bool> {
-    let open: &dyn OpenRun = context.run.open();
+pub fn settle(context: &RunContext<'_>) -> Result<bool> {
+    let open: &dyn OpenRun = &*context.run.open;
     let mut tries = 1;
     loop {
         let asked = open.is_switched();

@@ -1,11 +1,12 @@
 //! `verify = "sums"`: compares the sums of all rows that were sent, from the ledger, with the destination's own sums of
 //! the staged rows.
 
+use crate::plan::load_flow::LoadFlow;
 use inrush_destination::{Difference, OpenRun};
+use std::sync::Arc;
 
 use crate::error::Error;
 use crate::ledger::SplitRecord;
-use crate::plan::PlannedFlow;
 use crate::verify::{ExactSum, VerifyError};
 
 /// The sums of the rows that were sent, for each flow with `verify = "sums"`. Records are added in the order in which
@@ -25,7 +26,7 @@ struct FlowSums {
 
 impl SentSums {
     /// The sums of no row.
-    pub fn none<F: PlannedFlow>(flows: &[F]) -> SentSums {
+    pub fn none(flows: &[Arc<LoadFlow>]) -> SentSums {
         let flows = flows.iter().map(|flow| {
             flow.sums.as_ref().map(|_| FlowSums {
                 sums: flow.reading.verify.no_sums(),
@@ -38,14 +39,14 @@ impl SentSums {
     }
 
     /// Adds a split of a flow.
-    pub fn add<F: PlannedFlow>(&mut self, index: usize, flow: &F, split: &SplitRecord) {
+    pub fn add(&mut self, index: usize, flow: &LoadFlow, split: &SplitRecord) {
         if let Some(FlowSums { sums, is_complete }) = &mut self.flows[index] {
             *is_complete &= flow.reading.verify.add(sums, split.tally.as_deref());
         }
     }
 
     /// Compares the sums of each flow with those of the destination.
-    pub fn compare<F: PlannedFlow>(&self, flows: &[F], run: &dyn OpenRun) -> Result<(), Error> {
+    pub fn compare(&self, flows: &[Arc<LoadFlow>], run: &dyn OpenRun) -> Result<(), Error> {
         for (index, (flow, sent)) in flows.iter().zip(&self.flows).enumerate() {
             let (Some(columns), Some(sent)) = (&flow.sums, sent) else {
                 continue;

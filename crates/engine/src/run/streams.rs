@@ -7,7 +7,6 @@ use tokio::sync::Notify;
 
 use super::context::RunContext;
 use super::gathering::Gathering;
-use super::prepared::{DriverRun, FlowOf};
 use super::watch::Watching;
 use crate::error::Error;
 use crate::gauge::Gauge;
@@ -21,14 +20,14 @@ use crate::pipeline::work_items::WorkItem;
 pub const AFTER_ALL: usize = 0;
 
 /// Loads pieces of work, with one stream for each gauge.
-pub fn load<R: DriverRun + Sync>(
-    context: &RunContext<'_, R>,
+pub fn load(
+    context: &RunContext<'_>,
     mut work: Vec<WorkItem>,
     gauges: &[Arc<Gauge>],
     gathering: &mut Gathering,
 ) -> Result<(), Error> {
     let watch = Watching::begin(*context)?;
-    if let Some(order) = context.run.open().begin_streams()? {
+    if let Some(order) = context.run.open.begin_streams()? {
         let turn = |flow| order.iter().position(|target| *target == flow);
         work.sort_by_key(|item| (turn(item.flow), item.unit));
     }
@@ -60,10 +59,7 @@ pub fn load<R: DriverRun + Sync>(
 
 /// Finishes units whose last split is committed, and whose process was killed before it finished them. All streams have
 /// ended.
-pub fn finish_units<R: DriverRun + Sync>(
-    context: &RunContext<'_, R>,
-    gathering: &mut Gathering,
-) -> Result<(), Error> {
+pub fn finish_units(context: &RunContext<'_>, gathering: &mut Gathering) -> Result<(), Error> {
     let unfinished = context.run.unfinished();
     if unfinished.is_empty() {
         return Ok(());
@@ -74,7 +70,7 @@ pub fn finish_units<R: DriverRun + Sync>(
     let note = |text| context.note(text);
     let setup = context.stream_setup(AFTER_ALL, &gauge, &note);
     let finishing = || {
-        let mut stream = context.run.open().open_stream(&setup)?;
+        let mut stream = context.run.open.open_stream(&setup)?;
         let target = LoadStream::new(context, &gauge, stream.as_mut());
         blocking(load_run.finish_units(&target, &unfinished, &mut result))
     };
@@ -85,8 +81,8 @@ pub fn finish_units<R: DriverRun + Sync>(
 }
 
 /// Runs a stream for each gauge to its end, each on a thread of its own.
-fn run_streams<R: DriverRun + Sync>(
-    context: &RunContext<'_, R>,
+fn run_streams(
+    context: &RunContext<'_>,
     work: Vec<WorkItem>,
     gauges: &[Arc<Gauge>],
     gathering: &mut Gathering,
@@ -111,13 +107,13 @@ fn run_streams<R: DriverRun + Sync>(
 }
 
 /// What all streams share.
-struct Streams<'a, R: DriverRun> {
-    context: &'a RunContext<'a, R>,
-    load_run: LoadRun<'a, FlowOf<R>>,
+struct Streams<'a> {
+    context: &'a RunContext<'a>,
+    load_run: LoadRun<'a>,
     queue: Queue<WorkItem>,
 }
 
-impl<R: DriverRun + Sync> Streams<'_, R> {
+impl Streams<'_> {
     /// Loads pieces of work until none is left. The stream connects only if there is one for it.
     fn run_one(
         &self,
@@ -131,7 +127,7 @@ impl<R: DriverRun + Sync> Streams<'_, R> {
         let context = self.context;
         let note = |text| context.note(text);
         let setup = context.stream_setup(number, gauge, &note);
-        let mut connection = context.run.open().open_stream(&setup)?;
+        let mut connection = context.run.open.open_stream(&setup)?;
         let target = LoadStream::new(context, gauge, connection.as_mut());
         target.note_session();
         let Streams {

@@ -1,11 +1,13 @@
 //! The report's entries for the flows and units of a plan.
 
+use crate::plan::load_flow::LoadFlow;
 use inrush_verdict::StoredUnits;
+use std::sync::Arc;
 
 use super::gathering::Gathering;
 use crate::ledger::Account;
 use crate::meter::Meter;
-use crate::plan::{PlannedFlow, UnitPlace};
+use crate::plan::UnitPlace;
 use crate::report::{ServerCopyReport, TableReport, UnitReport};
 
 /// The state of a unit at the end of a run, or before its switch.
@@ -25,16 +27,16 @@ pub struct UnitEnd {
 }
 
 /// The reports of all units, in the order of the plan, each with its time.
-pub fn of_units<F: PlannedFlow>(
+pub fn of_units(
     gathering: &Gathering,
-    flows: &[F],
+    flows: &[Arc<LoadFlow>],
     mut end_of: impl FnMut(UnitPlace) -> UnitEnd,
 ) -> Vec<UnitReport> {
-    let mut reports = Vec::with_capacity(flows.iter().map(|flow| flow.units().len()).sum());
+    let mut reports = Vec::with_capacity(flows.iter().map(|flow| flow.units.len()).sum());
     let mut firsts = Vec::with_capacity(flows.len());
     for (flow_at, flow) in flows.iter().enumerate() {
         firsts.push(reports.len());
-        for (unit_at, unit) in flow.units().enumerate() {
+        for (unit_at, unit) in flow.units.iter().enumerate() {
             let end = end_of((flow_at, unit_at));
             let files = unit.splits.iter();
             reports.push(UnitReport {
@@ -82,7 +84,7 @@ pub fn stored(reports: &[UnitReport]) -> Vec<StoredUnits> {
 }
 
 /// The report of a flow's target, without the facts that only a run can add.
-pub fn of_target<F: PlannedFlow>(flow: &F, account: Account) -> TableReport {
+pub fn of_target(flow: &LoadFlow, account: Account) -> TableReport {
     TableReport {
         flow: flow.reading.name.clone(),
         target: flow.reading.target.clone(),

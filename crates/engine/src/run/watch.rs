@@ -7,7 +7,6 @@ use inrush_rows::cancel::StopReason;
 use tokio::sync::Notify;
 
 use super::context::RunContext;
-use super::prepared::DriverRun;
 use crate::error::Error;
 use crate::event::{Event, Observer};
 
@@ -15,17 +14,17 @@ use crate::event::{Event, Observer};
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// A watch, with the streams that it pauses.
-pub struct Watching<'a, R> {
-    context: RunContext<'a, R>,
+pub struct Watching<'a> {
+    context: RunContext<'a>,
     watch: Box<dyn LoadWatch + 'a>,
     /// The user has a note already.
     is_told: bool,
 }
 
-impl<'a, R: DriverRun> Watching<'a, R> {
+impl<'a> Watching<'a> {
     /// Begins to watch, if the package asks for it, with a first look.
-    pub fn begin(context: RunContext<'a, R>) -> Result<Option<Watching<'a, R>>, Error> {
-        let Some(watch) = context.run.open().watch()? else {
+    pub fn begin(context: RunContext<'a>) -> Result<Option<Watching<'a>>, Error> {
+        let Some(watch) = context.run.open.watch()? else {
             return Ok(None);
         };
         let mut watching = Watching {

@@ -1,5 +1,6 @@
 //! The process that holds a run, while other processes load it.
 
+use crate::plan::load_flow::LoadFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,13 +16,10 @@ use super::waiting::{SHOW_LIFE_EVERY, Waiting};
 use crate::error::Error;
 use crate::event::Event;
 use crate::gauge::Gauge;
-use crate::plan::PlannedFlow;
 use crate::run::committed_units::CommittedUnits;
 use crate::run::context::RunContext;
 use crate::run::gathering::Gathering;
-use crate::run::plan::RunPlan;
-use crate::run::prepared::{DriverRun, work_left};
-use crate::run::steps::LoadSteps;
+use crate::run::prepared::{PreparedRun, work_left};
 use crate::run::streams;
 
 /// The time between two looks for results. The hosts share only a folder, so nothing can announce a result.
@@ -29,9 +27,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Divides the work that is left, has other processes load it, and waits until all of it is in the ledger. Units that several
 /// streams fill together are loaded here.
-pub fn coordinate<S: LoadSteps>(
-    steps: &S,
-    context: &RunContext<'_, S::Run>,
+pub fn coordinate(
+    context: &RunContext<'_>,
     package: &Package,
     asked: Shares,
     gauges: &[Arc<Gauge>],
@@ -39,27 +36,27 @@ pub fn coordinate<S: LoadSteps>(
 ) -> Result<(), Error> {
     let run = context.run;
     let count = asked.count.get();
-    let joins = steps.joins().ok_or_else(Error::no_several_hosts)?;
-    refuse_inputs_of_one_host(run.plan.flows())?;
-    let Division { own, shares } = divide(work_left(context), run.plan.flows(), count);
-    let record = joins.record(run);
+    let targets_digest = run.plan.targets_digest.clone();
+    let targets_digest = targets_digest.ok_or_else(Error::no_several_hosts)?;
+    refuse_inputs_of_one_host(&run.plan.flows)?;
+    let Division { own, shares } = divide(work_left(context), &run.plan.flows, count);
+    let record = run.open.record();
     let files = ShareFiles::open(run.folder.path(), record.epoch)?;
     let missing = (1..=count).filter(|share| !shares[share - 1].is_empty());
     let missing: Vec<usize> = missing.collect();
-    let targets = joins.targets_digest(run);
-    SentPlan::of(&run.plan, record, package, targets, shares).write(&run.folder)?;
+    SentPlan::of(&run.plan, record, package, targets_digest, shares).write(&run.folder)?;
     tell(context, missing.len(), asked.silence_max);
     if !own.is_empty() {
         streams::load(context, own, gauges, gathering)?;
     }
     let waiting = Waiting::new(missing, asked.silence_max, Instant::now());
     wait_for_results(context, &files, waiting, gathering)?;
-    joins.shut_out(run)
+    Ok(run.open.shut_out()?)
 }
 
 /// Waits for the results of all shares, as long as a process gives signs of life.
-fn wait_for_results<R: DriverRun>(
-    context: &RunContext<'_, R>,
+fn wait_for_results(
+    context: &RunContext<'_>,
     files: &ShareFiles,
     mut waiting: Waiting,
     gathering: &mut Gathering,
@@ -94,15 +91,15 @@ fn wait_for_results<R: DriverRun>(
     }
 }
 
-fn refuse_inputs_of_one_host<F: PlannedFlow>(flows: &[F]) -> Result<(), ShareError> {
+fn refuse_inputs_of_one_host(flows: &[Arc<LoadFlow>]) -> Result<(), ShareError> {
     for flow in flows {
-        if let Some(split) = flow.all_splits().find(|split| split.input.is_snapshot()) {
+        if let Some(split) = flow.splits().find(|split| split.input.is_snapshot()) {
             return Err(ShareError::Snapshot {
                 flow: flow.reading.name.clone(),
                 input: split.input.name().display().to_string(),
             });
         }
-        if let Some(split) = flow.all_splits().find(|split| split.input.is_read_once()) {
+        if let Some(split) = flow.splits().find(|split| split.input.is_read_once()) {
             return Err(ShareError::Pipe {
                 flow: flow.reading.name.clone(),
                 pipe: split.input.name().display().to_string(),
@@ -112,7 +109,7 @@ fn refuse_inputs_of_one_host<F: PlannedFlow>(flows: &[F]) -> Result<(), ShareErr
     Ok(())
 }
 
-fn tell<R: DriverRun>(context: &RunContext<'_, R>, missing: usize, silence_max: Duration) {
+fn tell(context: &RunContext<'_>, missing: usize, silence_max: Duration) {
     if missing > 0 {
         let path = context.run.folder.path().join(PLAN_FILE);
         context.notice(&Event::Note {
@@ -128,9 +125,9 @@ fn tell<R: DriverRun>(context: &RunContext<'_, R>, missing: usize, silence_max: 
 }
 
 /// Compares the rejects of all hosts with the limit. Each host has compared only its own; the ledger has all of them.
-pub fn judge_rejects<R: DriverRun>(run: &R, committed: &CommittedUnits) -> Result<(), ShareError> {
-    for (flow_at, flow) in run.plan.flows().iter().enumerate() {
-        let units = 0..flow.units().len();
+pub fn judge_rejects(run: &PreparedRun, committed: &CommittedUnits) -> Result<(), ShareError> {
+    for (flow_at, flow) in run.plan.flows.iter().enumerate() {
+        let units = 0..flow.units.len();
         let rejects = units.map(|unit| {
             committed
                 .unit(run, (flow_at, unit), false)

@@ -1,7 +1,8 @@
 //! Divides the work of a run into shares.
 
 use crate::pipeline::work_items::WorkItem;
-use crate::plan::PlannedFlow;
+use crate::plan::load_flow::LoadFlow;
+use std::sync::Arc;
 
 /// The work of a run, divided.
 #[derive(Debug, PartialEq, Eq)]
@@ -13,8 +14,8 @@ pub struct Division {
 }
 
 /// Divides work into shares of about the same size in bytes. The order within a share stays that of the work.
-pub fn divide<F: PlannedFlow>(work: Vec<WorkItem>, flows: &[F], count: usize) -> Division {
-    let is_own = |item: &WorkItem| flows[item.flow].unit(item.unit).is_shared;
+pub fn divide(work: Vec<WorkItem>, flows: &[Arc<LoadFlow>], count: usize) -> Division {
+    let is_own = |item: &WorkItem| flows[item.flow].units[item.unit].is_shared;
     let (own, others): (Vec<WorkItem>, Vec<WorkItem>) = work.into_iter().partition(is_own);
     Division {
         own,

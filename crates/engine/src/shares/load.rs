@@ -19,13 +19,12 @@ use crate::ledger::Account;
 use crate::pipeline::naming::holder;
 use crate::pipeline::work_items::WorkItem;
 use crate::pipeline::{RunOptions, runtime, stream_threads};
-use crate::plan::{PlannedFlow, UnitPlace, identity};
+use crate::plan::{UnitPlace, identity};
 use crate::report::RunFolder;
 use crate::run::context::RunContext;
 use crate::run::gathering::Gathering;
-use crate::run::plan::RunPlan;
 use crate::run::prepare::ready;
-use crate::run::prepared::{DriverRun, begin_share};
+use crate::run::prepared::{PreparedRun, begin_share};
 use crate::run::steps::LoadSteps;
 use crate::run::streams;
 
@@ -45,13 +44,12 @@ pub struct ShareLoaded {
 }
 
 /// Loads a share, counted from 1, of the run whose plan this is. Units of it that are committed already are kept.
-pub fn load_share<S: LoadSteps>(
-    steps: &S,
+pub fn load_share(
+    steps: &dyn LoadSteps,
     options: &RunOptions<'_>,
     plan_file: &Path,
     share: usize,
 ) -> Result<ShareLoaded, Error> {
-    let joins = steps.joins().ok_or_else(Error::no_several_hosts)?;
     let sent = SentPlan::read(plan_file)?;
     let items = sent.share(share)?;
     let folder_path = &folder_of(plan_file, &sent)?;
@@ -61,7 +59,7 @@ pub fn load_share<S: LoadSteps>(
     let runtime = runtime()?;
     let _showing = ShowsLife::begin(&runtime, held.path());
     let folder = RunFolder::join(folder_path, share)?;
-    let mut run = joins.join(&runtime, &sent, folder)?;
+    let mut run = steps.join(&runtime, &sent, folder)?;
     fault::reach(options.fault.as_deref(), FaultPoint::RunEntered);
     let units: BTreeSet<UnitPlace> = items.iter().map(WorkItem::unit_place).collect();
     let units_kept = units.iter().filter(|unit| is_kept(&run, **unit)).count();
@@ -78,7 +76,7 @@ pub fn load_share<S: LoadSteps>(
         let gauges = stream_threads::gauges(streams);
         let context = RunContext::new(&run, &runtime, options);
         streams::load(&context, work, &gauges, &mut gathering)?;
-        context.tell_paces(S::PACED_BY, &mut gathering);
+        context.tell_paces(&mut gathering);
     }
     for piece in &gathering.loaded {
         account.add(&piece.account);
@@ -129,9 +127,9 @@ impl Drop for ShowsLife {
     }
 }
 
-fn is_kept<R: DriverRun>(run: &R, unit: UnitPlace) -> bool {
+fn is_kept(run: &PreparedRun, unit: UnitPlace) -> bool {
     let (flow, index) = unit;
-    let splits = run.plan.flows()[flow].unit(index).splits.iter();
+    let splits = run.plan.flows[flow].units[index].splits.iter();
     !run.committed(unit).leaves(splits.map(identity::split_key))
 }
 

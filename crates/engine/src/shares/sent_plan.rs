@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use inrush_destination::RunRecord;
 use inrush_package::{Package, RunSettings};
@@ -11,10 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use super::error::ShareError;
 use crate::pipeline::work_items::WorkItem;
-use crate::plan::PlannedFlow;
+use crate::plan::load_flow::LoadFlow;
 use crate::plan::load_unit::LoadUnit;
 use crate::report::{RunFolder, write_whole};
-use crate::run::plan::RunPlan;
+use crate::run::plan::LoadPlan;
 
 /// The form of the file. A host refuses a plan of any other form.
 pub const PLAN_VERSION: u64 = 1;
@@ -73,16 +74,16 @@ struct Head {
 
 impl SentPlan {
     /// The plan of a run after the first records of its splits are found.
-    pub fn of<P: RunPlan>(
-        plan: &P,
+    pub fn of(
+        plan: &LoadPlan,
         run: &RunRecord,
         package: &Package,
         targets_digest: String,
         shares: Vec<Vec<WorkItem>>,
     ) -> SentPlan {
-        let flows = plan.flows().iter().map(|flow| SentFlow {
+        let flows = plan.flows.iter().map(|flow| SentFlow {
             target: flow.reading.target.clone(),
-            units: flow.units().map(sent_unit).collect(),
+            units: flow.units.iter().map(sent_unit).collect(),
         });
         SentPlan {
             plan_version: PLAN_VERSION,
@@ -148,12 +149,7 @@ impl SentPlan {
 
     /// Compares this host's plan of the package with it, and gives its splits the ranges of the run: only the host that
     /// cut them knows where their first records begin.
-    pub fn settle<P: RunPlan>(
-        &self,
-        plan: &mut P,
-        package: &Package,
-        targets_digest: &str,
-    ) -> Result<(), ShareError> {
+    pub fn settle(&self, plan: &mut LoadPlan, package: &Package) -> Result<(), ShareError> {
         let differs = |what: &str| {
             Err(ShareError::Differs {
                 what: what.to_owned(),
@@ -165,14 +161,14 @@ impl SentPlan {
         if package_digest(package) != self.package_digest {
             return differs("the package, or the value of a parameter, is not the same");
         }
-        if targets_digest != self.targets_digest {
+        if plan.targets_digest.as_ref() != Some(&self.targets_digest) {
             return differs("the columns of a target, or their types, are not the same");
         }
-        if plan.flows().len() != self.flows.len() {
+        if plan.flows.len() != self.flows.len() {
             return differs("it has another number of flows");
         }
-        for (flow, sent) in plan.flows_mut().iter_mut().zip(&self.flows) {
-            settle_flow(flow, sent)?;
+        for (flow, sent) in plan.flows.iter_mut().zip(&self.flows) {
+            settle_flow(Arc::make_mut(flow), sent)?;
         }
         Ok(())
     }
@@ -197,8 +193,8 @@ fn sent_unit(unit: &LoadUnit) -> SentUnit {
     }
 }
 
-fn settle_flow<F: PlannedFlow>(flow: &mut F, sent: &SentFlow) -> Result<(), ShareError> {
-    let (reading, units) = flow.units_mut();
+fn settle_flow(flow: &mut LoadFlow, sent: &SentFlow) -> Result<(), ShareError> {
+    let LoadFlow { reading, units, .. } = flow;
     let target = &reading.target;
     let differs = |what: String| Err(ShareError::Differs { what });
     if units.len() != sent.units.len() {
@@ -208,7 +204,7 @@ fn settle_flow<F: PlannedFlow>(flow: &mut F, sent: &SentFlow) -> Result<(), Shar
             sent.units.len()
         ));
     }
-    for (unit, sent) in units.zip(&sent.units) {
+    for (unit, sent) in units.iter_mut().zip(&sent.units) {
         if unit.key != sent.key || unit.splits.len() != sent.splits.len() {
             let files = unit.splits.first();
             return differs(format!(
@@ -221,9 +217,12 @@ fn settle_flow<F: PlannedFlow>(flow: &mut F, sent: &SentFlow) -> Result<(), Shar
         }
         for (split, sent) in unit.splits.iter_mut().zip(&sent.splits) {
             // Its range is part of the unit's key.
-            split.first_record = sent.first_record;
+            if let Some(first) = sent.first_record {
+                split.locate(first);
+            }
             split.is_shared = sent.is_shared;
         }
+        unit.set_shared(sent.is_shared);
     }
     Ok(())
 }

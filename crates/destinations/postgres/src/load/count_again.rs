@@ -24,7 +24,7 @@ use crate::quote::qualified;
 /// A unit of the plan, with its row in the ledger.
 struct Unit<'a> {
     flow: &'a FlowPlan,
-    plan: &'a UnitPlan,
+    plan: UnitPlan<'a>,
     record: &'a UnitRow,
 }
 
@@ -35,13 +35,14 @@ pub async fn units(run: &PostgresRun, records: &[UnitRow]) -> Result<(), LoadErr
         .map(|record| (&record.unit_key, record))
         .collect();
     let mut open = Vec::new();
-    for (flow_at, flow) in run.plan.flows.iter().enumerate() {
-        for (unit_at, plan) in flow.units.iter().enumerate() {
+    let kept = run.kept().clone();
+    for flow in &run.plan.flows {
+        for plan in flow.unit_plans() {
             let Some(record) = records.get(&plan.key).copied() else {
                 continue;
             };
             refuse_gone(record)?;
-            let is_kept = run.kept.is_whole((flow_at, unit_at));
+            let is_kept = kept.get(&plan.key).is_some_and(|is_whole| *is_whole);
             if !record.straight && (is_kept || record.rewritten) {
                 open.push(Unit { flow, plan, record });
             }
@@ -106,9 +107,9 @@ async fn check(run: &PostgresRun, session: &Session, unit: &Unit<'_>) -> Result<
             sent,
         }));
     }
-    if plan.verify.is_none() {
+    if plan.statements.verify.is_none() {
         return Ok(());
     }
-    let (sums, _) = verifying::sums_in_ledger(session, run, flow, plan, |_| false).await?;
-    verifying::check(session, &run.plan, flow, plan, sums.as_deref()).await
+    let sums = verifying::sums_in_ledger(session, run, flow, *plan).await?;
+    verifying::check(session, &run.plan, flow, *plan, sums.as_deref()).await
 }

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 
 use inrush_destination::RunState;
 use inrush_engine::error::Error;
+use inrush_engine::native::plan::LoadFlow;
 use inrush_engine::native::run::{KeptUnits, PreparedRun, RunFolder, holder};
 use inrush_engine::pipeline::RunOptions;
 use inrush_rows::ids::{FileKey, RunId, RunName, UnitKey};
@@ -39,6 +40,8 @@ pub struct Entry<'a> {
 struct Entered {
     record: StoredRun,
     kept: KeptUnits,
+    /// The units of the ledger that are kept: true if all of a unit is committed.
+    units_kept: BTreeMap<UnitKey, bool>,
 }
 
 impl<'a> Entry<'a> {
@@ -79,7 +82,7 @@ impl<'a> Entry<'a> {
     }
 
     /// The run, once all steps are done. Called on a thread of the runtime.
-    pub fn finish(self, address: &DatabaseAddress) -> Result<PostgresRun, Error> {
+    pub fn finish(self, address: &DatabaseAddress) -> Result<PreparedRun, Error> {
         let Entry {
             options,
             control,
@@ -87,17 +90,21 @@ impl<'a> Entry<'a> {
             plan,
             entered,
         } = self;
-        let Entered { record, kept } = entered.expect(ENTERED);
+        let Entered {
+            record,
+            kept,
+            units_kept,
+        } = entered.expect(ENTERED);
         let folder = RunFolder::open(&options.runs_folder, &record.name)?;
         let members = MemberSession::serve(&plan, address, &ledger, record.run_id, &record.name);
         let resumed = matches!(plan.earlier, Earlier::Stopped { .. });
-        let mut prepared = PreparedRun::new(plan, record.name.clone(), resumed, folder);
-        prepared.kept = kept;
-        Ok(PostgresRun {
+        let load = plan.load();
+        let open = PostgresRun {
             stored_ways: StoredWays::default(),
             switching: Mutex::default(),
             all_flows: Mutex::default(),
-            prepared,
+            plan,
+            kept: Mutex::new(units_kept),
             fence: Fence {
                 run_id: record.run_id,
                 name: record.name.clone(),
@@ -111,7 +118,10 @@ impl<'a> Entry<'a> {
             runtime: Handle::current(),
             stop: options.stop.clone(),
             fault: options.fault.clone(),
-        })
+        };
+        let mut run = PreparedRun::new(load, Box::new(open), resumed, folder);
+        run.kept = kept;
+        Ok(run)
     }
 
     fn entered(&self) -> &Entered {
@@ -149,6 +159,7 @@ impl<'a> Entry<'a> {
             return Ok(Entered {
                 record,
                 kept: KeptUnits::default(),
+                units_kept: BTreeMap::new(),
             });
         };
         let record = ledger.take_over(control, run, &holder()).await?;
@@ -179,16 +190,22 @@ impl<'a> Entry<'a> {
             ledger.touch_file(control, record.run_id, file).await?;
         }
         let kept = kept.into_iter();
-        let units_kept = kept.map(|unit| (unit.unit_key.clone(), unit)).collect();
-        keep_shared(plan, &units_kept)?;
-        let mut builder = KeptUnitsBuilder::new(&plan.flows, &units_kept);
+        let rows = kept.map(|unit| (unit.unit_key.clone(), unit)).collect();
+        keep_shared(plan, &rows)?;
+        let mut builder = KeptUnitsBuilder::new(&plan.flows, &rows);
         ledger
             .each_split(control, record.run_id, None, |split| {
                 builder.add_split(split)
             })
             .await?;
-        let kept = builder.finish();
-        Ok(Entered { record, kept })
+        Ok(Entered {
+            record,
+            kept: builder.finish(),
+            units_kept: rows
+                .into_iter()
+                .map(|(key, row)| (key, row.finished))
+                .collect(),
+        })
     }
 }
 
@@ -254,12 +271,13 @@ pub async fn drop_units(
 /// ranges and reject files are those of its splits. Only a careful load by one stream has made it private again.
 fn keep_shared(plan: &mut Plan, units_kept: &BTreeMap<UnitKey, UnitRow>) -> Result<(), Error> {
     for flow in &mut plan.flows {
-        for unit in flow.units.iter_mut().filter(|unit| !unit.is_shared) {
+        let LoadFlow { reading, units, .. } = &mut **flow;
+        for unit in units.iter_mut().filter(|unit| !unit.is_shared) {
             if let Some(kept) = units_kept.get(&unit.key)
                 && kept.shared
                 && !kept.careful
             {
-                unit.share(&*flow.load.reading.source)?;
+                unit.share(&*reading.source)?;
             }
         }
     }

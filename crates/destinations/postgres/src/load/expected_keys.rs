@@ -28,12 +28,12 @@ pub struct ExpectedKeys {
 
 impl ExpectedKeys {
     /// Guesses the range from the first and last row of a unit's file; `None` if that is not possible.
-    pub fn guess(flow: &FlowPlan, unit: &UnitPlan) -> Option<ExpectedKeys> {
+    pub fn guess(flow: &FlowPlan, unit: UnitPlan<'_>) -> Option<ExpectedKeys> {
         let key = flow.key.as_ref()?;
         let [split] = unit.splits.as_slice() else {
             return None;
         };
-        if unit.is_shared || unit.bounds.is_some() {
+        if unit.is_shared || unit.statements.bounds.is_some() {
             return None;
         }
         let column = &flow.columns[key.column_index];

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 
 use inrush_destination::SplitRecord;
 use inrush_engine::native::load::Part;
-use inrush_engine::native::plan::{KeyStart, UnitPlace, identity};
+use inrush_engine::native::plan::{KeyStart, LoadUnit, UnitPlace, identity};
 use inrush_engine::native::run::{KeptPart, KeptUnits};
 use inrush_rows::ids::UnitKey;
 
 use crate::ledger::UnitRow;
-use crate::plan::{FlowPlan, UnitPlan};
+use crate::plan::FlowPlan;
 
 /// Collects the kept units from the ledger's rows of units and splits.
 pub struct KeptUnitsBuilder<'a> {
-    places: BTreeMap<&'a UnitKey, (UnitPlace, &'a UnitPlan)>,
+    places: BTreeMap<&'a UnitKey, (UnitPlace, &'a LoadUnit)>,
     rows: &'a BTreeMap<UnitKey, UnitRow>,
     kept: KeptUnits,
     /// The unit of the last split that was added, with its planned splits. The ledger returns the splits of a unit one after the other.
@@ -97,7 +97,7 @@ struct PlannedSplits {
 }
 
 impl PlannedSplits {
-    fn of(unit: &UnitPlan) -> PlannedSplits {
+    fn of(unit: &LoadUnit) -> PlannedSplits {
         let (mut whole, mut fed) = (BTreeMap::new(), BTreeMap::new());
         for (number, split) in (1..).zip(&unit.splits) {
             match split.is_shared {

@@ -15,7 +15,6 @@ pub mod encoder;
 mod entry;
 pub mod expected_keys;
 mod kept_units_builder;
-mod ledger_coverage;
 mod member_numbers;
 mod one_transaction;
 mod open_run;
@@ -37,12 +36,11 @@ mod was_switched;
 
 use inrush_engine::error::Error;
 use inrush_engine::native::plan::ContentChecks;
-use inrush_engine::native::run::{self, LoadSteps, Preparation, RunContext, runtime};
+use inrush_engine::native::run::{self, LoadSteps, Preparation, runtime};
 use inrush_engine::pipeline::{Failure, RunOptions, Success};
 use inrush_package::Package;
 use tokio::runtime::Runtime;
 
-use self::prepared::PostgresRun;
 use super::plan::routing::KeyScans;
 use super::plan::{self, Plan};
 use super::{DatabaseAddress, Session};
@@ -88,26 +86,8 @@ struct PostgresSteps<'a> {
 }
 
 impl LoadSteps for PostgresSteps<'_> {
-    type Run = PostgresRun;
-
-    const PACED_BY: &'static str =
-        "`rate_bytes_max`, `replica_lag_bytes_max` or `slot_bytes_max` ask";
-
-    fn prepare(&self, runtime: &Runtime) -> Result<Preparation<PostgresRun>, Error> {
+    fn prepare(&self, runtime: &Runtime) -> Result<Preparation, Error> {
         let preparing = prepare::prepare(self.package, self.address, self.options);
         runtime.block_on(self.options.unless_stopped(preparing))
-    }
-
-    /// Unless the package says that it does not. A target whose rows came with their statistics is not analyzed again.
-    fn analyzes(&self, context: &RunContext<'_, PostgresRun>, flow: usize) -> bool {
-        let plan = &context.run.plan;
-        plan::statistics::of_target(plan, &plan.flows[flow]).is_some()
-    }
-
-    fn close(&self, runtime: &Runtime, run: PostgresRun) {
-        runtime.block_on(async {
-            run.members.close().await;
-            run.control.close().await;
-        });
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use inrush_destination::{
     CancelRun, CommittedRecord, Error, LoadWatch, OpenRun, PublishStep, Published, ReloadedUnits,
-    Result, RowsInSource, RunRecord, SessionSampler, StagedRows, StreamSetup, UnitAtEnd,
+    Result, RowsInSource, RunRecord, SessionSampler, StagedRows, StoredWay, StreamSetup, UnitAtEnd,
     UnitStream,
 };
 use inrush_rows::cancel::{Stop, StopReason};
@@ -38,9 +38,12 @@ impl OpenRun for PostgresRun {
             units.retain(|unit| asked.contains(&unit.unit_key));
             let patience_ms = self.plan.settings.lock_timeout_ms;
             drop_units(control, ledger, run_id, &units, patience_ms).await?;
-            Ok::<_, LoadError>(units.into_iter().map(|unit| unit.unit_key).collect())
+            let keys = units.into_iter().map(|unit| unit.unit_key);
+            Ok::<_, LoadError>(keys.collect::<Vec<_>>())
         };
-        Ok(self.answer(forgetting)?)
+        let gone = self.answer(forgetting)?;
+        self.kept().retain(|key, _| !gone.contains(key));
+        Ok(gone)
     }
 
     fn watch(&self) -> Result<Option<Box<dyn LoadWatch + '_>>> {
@@ -74,7 +77,7 @@ impl OpenRun for PostgresRun {
 
     fn sampler(&self) -> Option<Box<dyn SessionSampler>> {
         let version = self.plan.server.version_number;
-        let sampler = ServerSampler::new(&self.runtime, &self.address, &self.name, version);
+        let sampler = ServerSampler::new(&self.runtime, &self.address, &self.record.name, version);
         Some(Box::new(sampler))
     }
 
@@ -131,6 +134,24 @@ impl OpenRun for PostgresRun {
 
     fn units_at_end(&self) -> Result<Option<Vec<UnitAtEnd>>> {
         committed::units_at_end(self).map(Some)
+    }
+
+    fn stored_way(&self, target: usize, unit: &UnitKey) -> Option<StoredWay> {
+        let copy = &self.plan.flows[target].server_copy;
+        self.stored_ways.of_unit(target, unit, copy)
+    }
+
+    fn close(self: Box<Self>) {
+        let PostgresRun {
+            runtime,
+            members,
+            control,
+            ..
+        } = *self;
+        runtime.block_on(async {
+            members.close().await;
+            control.close().await;
+        });
     }
 
     /// Each call waits only until the run is asked to stop.

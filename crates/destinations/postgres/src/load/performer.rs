@@ -22,7 +22,7 @@ pub struct Performer<'a> {
     session: Session,
     flow_index: usize,
     flow: &'a FlowPlan,
-    unit: &'a UnitPlan,
+    unit: UnitPlan<'a>,
     is_careful: bool,
     doing: String,
     transaction: Option<Transaction>,
@@ -99,7 +99,7 @@ impl<'a> Performer<'a> {
             Step::HoldFence => run.ledger.hold_fence(session, &run.fence).await?,
             Step::Run(statements) => session.execute(statements, &self.doing).await?,
             Step::Measure => {
-                let measured = unit_transaction::measure(session, &unit.measure).await?;
+                let measured = unit_transaction::measure(session, &unit.statements.measure).await?;
                 self.measured(measured, false)?;
             }
             Step::Verify => {

@@ -1,17 +1,21 @@
 //! Connects, plans, and enters the run into the ledger.
 
+use std::sync::Arc;
+
 use inrush_destination::RunRecord;
 use inrush_engine::error::Error;
 use inrush_engine::ledger::Account;
 use inrush_engine::native::plan::ContentChecks;
 use inrush_engine::native::plan::identity::possible_changes;
-use inrush_engine::native::run::{AlreadyLoaded, Preparation, announcements, new_run_name};
+use inrush_engine::native::run::{
+    AlreadyLoaded, Preparation, RunFolder, announcements, new_run_name,
+};
 use inrush_engine::pipeline::RunOptions;
 use inrush_package::Package;
 use inrush_rows::plural::counted;
+use inrush_source::Input;
 
 use super::entry::Entry;
-use super::prepared::PostgresRun;
 use crate::ledger::{Ledger, LedgerError};
 use crate::plan::begin_steps::{self, PrepareStep};
 use crate::plan::routing::KeyScans;
@@ -23,7 +27,7 @@ pub async fn prepare(
     package: &Package,
     address: &DatabaseAddress,
     options: &RunOptions<'_>,
-) -> Result<Preparation<PostgresRun>, Error> {
+) -> Result<Preparation, Error> {
     let name = new_run_name(&package.name);
     // The second plan must see the same beginning of a pipe as the first one.
     let sources = options.sources();
@@ -43,7 +47,7 @@ pub async fn prepare(
         return nothing_to_do(control, first).await;
     }
     first.require_privileges()?;
-    announcements::planned(&first, options);
+    announcements::planned(&first.load(), options);
     let mut entry = Entry::new(control, first, options);
     for step in begin_steps::PREPARE {
         if step != PrepareStep::PlanAgain {
@@ -57,9 +61,10 @@ pub async fn prepare(
             return nothing_to_do(entry.control, entry.plan).await;
         }
     }
-    let mut run = entry.finish(address)?;
-    note_dropped(&mut run.plan);
-    keep_pipes(&run)?;
+    note_dropped(&mut entry.plan);
+    let pipes = pipes_to_keep(&entry.plan);
+    let run = entry.finish(address)?;
+    keep_in(&run.folder, &pipes)?;
     Ok(Preparation::Run(Box::new(run)))
 }
 
@@ -79,7 +84,7 @@ async fn held(control: &Session, package: &Package, error: PlanFailure) -> Error
     }
 }
 
-async fn nothing_to_do(control: Session, plan: Plan) -> Result<Preparation<PostgresRun>, Error> {
+async fn nothing_to_do(control: Session, plan: Plan) -> Result<Preparation, Error> {
     let (run, accounts) = match &plan.earlier {
         Earlier::Loaded(run) => (
             run.name.clone(),
@@ -89,7 +94,7 @@ async fn nothing_to_do(control: Session, plan: Plan) -> Result<Preparation<Postg
     };
     control.close().await;
     Ok(Preparation::AlreadyLoaded(Box::new(AlreadyLoaded {
-        plan,
+        plan: plan.load(),
         run,
         accounts,
     })))
@@ -115,17 +120,22 @@ fn note_dropped(plan: &mut Plan) {
     }
 }
 
-/// Keeps the data of pipes, so that rows which a server refuses can be reported and all others loaded once more.
-fn keep_pipes(run: &PostgresRun) -> Result<(), Error> {
-    let folder = &run.folder;
-    for flow in run.plan.flows.iter().filter(|flow| flow.keeps_pipes()) {
-        for split in flow.splits() {
-            let kept = split.input.keep_in(folder.path());
-            kept.map_err(|source| Error::Folder {
-                path: folder.path().display().to_string(),
-                source,
-            })?;
-        }
+/// The inputs whose data is kept until the load is done if they are pipes, so that rows which the server refuses can be reported
+/// and all others loaded once more.
+fn pipes_to_keep(plan: &Plan) -> Vec<Arc<dyn Input>> {
+    let flows = plan.flows.iter().filter(|flow| flow.keeps_pipes());
+    let splits = flows.flat_map(|flow| flow.splits());
+    splits.map(|split| Arc::clone(&split.input)).collect()
+}
+
+/// Keeps the data of inputs in the run's folder.
+fn keep_in(folder: &RunFolder, inputs: &[Arc<dyn Input>]) -> Result<(), Error> {
+    for input in inputs {
+        let kept = input.keep_in(folder.path());
+        kept.map_err(|source| Error::Folder {
+            path: folder.path().display().to_string(),
+            source,
+        })?;
     }
     Ok(())
 }

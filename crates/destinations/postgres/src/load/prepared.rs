@@ -1,28 +1,28 @@
-//! A prepared run into PostgreSQL.
+//! A run into PostgreSQL that is planned and holds its lock.
 
-use std::ops::{Deref, DerefMut};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use inrush_destination::OpenRun;
 use inrush_engine::fault::Fault;
 use inrush_engine::native::plan::UnitPlace;
-use inrush_engine::native::run::{DriverRun, PreparedRun};
-use inrush_engine::report::ServerCopyReport;
 use inrush_rows::cancel::Stop;
+use inrush_rows::ids::UnitKey;
 use tokio::runtime::Handle;
 
 use super::member_numbers::MemberSession;
 use super::stored_ways::StoredWays;
 use super::switching::Switching;
 use crate::ledger::{Fence, Ledger, StoredRun};
-use crate::plan::{FlowPlan, Plan, Publish, UnitPlan};
+use crate::plan::{FlowPlan, Plan, UnitPlan};
 use crate::transaction::Transaction;
 use crate::{DatabaseAddress, Session};
 
 /// A run that is planned and entered into the ledger.
 pub struct PostgresRun {
-    /// The part that is the same for all destinations.
-    pub prepared: PreparedRun<Plan>,
+    /// The plan.
+    pub plan: Plan,
+    /// The units that earlier attempts have left in the ledger, by their keys: true if all of a unit is committed.
+    pub kept: Mutex<BTreeMap<UnitKey, bool>>,
     /// The run in the ledger.
     pub record: StoredRun,
     /// Its fence.
@@ -55,50 +55,15 @@ impl PostgresRun {
         let switching = self.switching.lock();
         switching.unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-impl Deref for PostgresRun {
-    type Target = PreparedRun<Plan>;
-
-    fn deref(&self) -> &PreparedRun<Plan> {
-        &self.prepared
+    /// The units that earlier attempts have left in the ledger.
+    pub fn kept(&self) -> MutexGuard<'_, BTreeMap<UnitKey, bool>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-impl DerefMut for PostgresRun {
-    fn deref_mut(&mut self) -> &mut PreparedRun<Plan> {
-        &mut self.prepared
-    }
-}
-
-impl PostgresRun {
     /// A unit with its statements, and its flow.
-    pub fn unit_plan(&self, (flow, unit): UnitPlace) -> (&FlowPlan, &UnitPlan) {
+    pub fn unit_plan(&self, (flow, unit): UnitPlace) -> (&FlowPlan, UnitPlan<'_>) {
         let flow = &self.plan.flows[flow];
-        (flow, &flow.units[unit])
-    }
-}
-
-impl DriverRun for PostgresRun {
-    type Plan = Plan;
-
-    fn open(&self) -> &dyn OpenRun {
-        self
-    }
-
-    fn keeps_versions(&self, flow: usize) -> bool {
-        let publish = &self.plan.flows[flow].publish;
-        matches!(
-            publish,
-            Publish::Upsert {
-                versions: Some(_),
-                ..
-            }
-        )
-    }
-
-    fn server_copy(&self, place: UnitPlace) -> Option<ServerCopyReport> {
-        let (flow, _) = self.unit(place);
-        self.stored_ways.report(place, &flow.server_copy)
+        (flow, flow.unit(unit))
     }
 }

@@ -10,7 +10,7 @@ use crate::{PostgresError, Session};
 pub fn record(
     plan: &Plan,
     flow: &FlowPlan,
-    unit: &UnitPlan,
+    unit: UnitPlan<'_>,
     measured: Option<&UnitMeasure>,
     finished: bool,
 ) -> UnitRow {
@@ -38,10 +38,10 @@ pub async fn check_keys(
     session: &Session,
     plan: &Plan,
     flow: &FlowPlan,
-    unit: &UnitPlan,
+    unit: UnitPlan<'_>,
     measured: &UnitMeasure,
 ) -> Result<(), PostgresError> {
-    let (Some(key), None) = (&flow.key, &unit.bounds) else {
+    let (Some(key), None) = (&flow.key, &unit.statements.bounds) else {
         return Ok(());
     };
     if measured.rows == 0 {

@@ -30,7 +30,7 @@ pub struct CopyRows<'a> {
     note: Note<'a>,
     pub(super) session: Session,
     pub(super) flow: &'a FlowPlan,
-    pub(super) unit: &'a UnitPlan,
+    pub(super) unit: UnitPlan<'a>,
     /// How rows are sent.
     pub(super) method: LoadMethod,
     /// The constraints and indexes that the staging table gets if the unit is loaded again.
@@ -67,7 +67,7 @@ impl<'a> CopyRows<'a> {
         run: &'a PostgresRun,
         note: Note<'a>,
         session: Session,
-        (flow, unit): (&'a FlowPlan, &'a UnitPlan),
+        (flow, unit): (&'a FlowPlan, UnitPlan<'a>),
         method: LoadMethod,
         additions: Additions,
     ) -> CopyRows<'a> {
@@ -123,7 +123,7 @@ impl<'a> CopyRows<'a> {
         let waiting = self.session.meter.enter(Phase::ServerWait);
         let way = fast_copy::open(&self.session, &fast.opening).await?;
         drop(waiting);
-        let is_first_refusal = run.stored_ways.note(place, &way);
+        let is_first_refusal = run.stored_ways.note(place.0, &self.unit.key, &way);
         match way {
             Ok(way) => {
                 self.fast = Some(FastCopy {
@@ -167,7 +167,8 @@ impl<'a> CopyRows<'a> {
             drop(waiting);
             // A trigger may change such a row, or add another one, after the COPY has counted it.
             if is_exact {
-                let measured = unit_transaction::measure(&self.session, &self.unit.measure).await?;
+                let measured =
+                    unit_transaction::measure(&self.session, &self.unit.statements.measure).await?;
                 return performer.measured(measured, true);
             }
             return performer.perform(&Step::Measure).await;
@@ -176,7 +177,7 @@ impl<'a> CopyRows<'a> {
         if let Some(expected) = self.expected.as_ref().filter(|_| is_exact) {
             return performer.measured(expected.measured(rows), true);
         }
-        let (Some(key), None) = (&self.flow.key, &self.unit.bounds) else {
+        let (Some(key), None) = (&self.flow.key, &self.unit.statements.bounds) else {
             return performer.measured(UnitMeasure::as_sent(rows), false);
         };
         if !self.fast.as_ref().is_some_and(|fast| fast.tells_keys) {

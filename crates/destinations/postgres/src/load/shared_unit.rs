@@ -1,18 +1,14 @@
 //! Units that several streams fill. Their table is committed first; the stream that loads the last split prepares the
 //! unit for the switch.
 
-use std::collections::BTreeSet;
-
-use inrush_destination::SplitRecord;
 use inrush_destination::sums::ExactSum;
 use inrush_engine::fault::{self, FaultPoint};
-use inrush_engine::native::plan::{UnitPlace, identity};
-use inrush_rows::ids::FileKey;
+use inrush_engine::native::plan::UnitPlace;
 use inrush_verdict::Phase;
 
 use super::performer::Performer;
 use super::prepared::PostgresRun;
-use super::{ledger_coverage, verifying};
+use super::verifying;
 use crate::Session;
 use crate::load_error::LoadError;
 use crate::plan::unit_steps::{self, Step};
@@ -20,9 +16,9 @@ use crate::plan::unit_steps::{self, Step};
 /// Creates the tables of shared units that do not exist yet.
 pub async fn create_missing(run: &PostgresRun) -> Result<(), LoadError> {
     for (flow_index, flow) in run.plan.flows.iter().enumerate() {
-        for (unit_index, unit) in flow.units.iter().enumerate() {
+        for (unit_index, unit) in flow.unit_plans().enumerate() {
             let place = (flow_index, unit_index);
-            if !unit.is_shared || run.kept.get(place).is_some() {
+            if !unit.is_shared || run.kept().contains_key(&unit.key) {
                 continue;
             }
             let doing = format!("making the staging table of {}", flow.target());
@@ -88,18 +84,10 @@ async fn sent(
     let (flow, unit) = run.unit_plan((flow_index, unit_index));
     let _waiting = session.meter.enter(Phase::ServerWait);
     let accounts = run.ledger.accounts(session, run.fence.run_id).await?;
-    // A unit may have a hundred thousand small files, whose splits are not needed here.
-    let is_asked = unit.verify.is_some() || unit.splits.iter().any(|split| split.is_shared);
-    let (sums, splits) = match is_asked {
-        true => {
-            let fed = unit.splits.iter().filter(|split| split.is_shared);
-            let fed: BTreeSet<FileKey> =
-                fed.map(|split| identity::file_key(&*split.input)).collect();
-            let is_fed = |split: &SplitRecord| fed.contains(&split.file_key);
-            verifying::sums_in_ledger(session, run, flow, unit, is_fed).await?
-        }
-        false => (None, Vec::new()),
+    // A unit may have a hundred thousand small files, whose splits are not needed if they have no sums.
+    let sums = match unit.statements.verify.is_some() {
+        true => verifying::sums_in_ledger(session, run, flow, unit).await?,
+        false => None,
     };
-    ledger_coverage::check_fed(run, flow_index, unit_index, &splits)?;
     Ok((accounts.of_unit(&unit.key).rows_loaded, sums))
 }

@@ -39,7 +39,7 @@ pub struct SessionStream<'a> {
 impl<'a> SessionStream<'a> {
     /// Connects.
     pub fn connect(run: &'a PostgresRun, setup: &StreamSetup<'a>) -> Result<SessionStream<'a>> {
-        let name = format!("inrush {} stream {}", run.name, setup.number);
+        let name = format!("inrush {} stream {}", run.record.name, setup.number);
         let opening = setup.meter.enter(Phase::ServerWait);
         let session = run.runtime.block_on(Session::open(&run.address, &name))?;
         drop(opening);

@@ -19,10 +19,10 @@ pub async fn check(
     session: &Session,
     plan: &Plan,
     flow: &FlowPlan,
-    unit: &UnitPlan,
+    unit: UnitPlan<'_>,
     sent: Option<&[ExactSum]>,
 ) -> Result<(), LoadError> {
-    let Some(statement) = &unit.verify else {
+    let Some(statement) = &unit.statements.verify else {
         return Ok(());
     };
     let table = qualified(&plan.settings.staging_schema, &unit.staging_table);
@@ -54,29 +54,23 @@ pub async fn check(
     Err(VerifyError::Sums { table, differences }.into())
 }
 
-/// The sums of all rows that were sent into a unit, from its splits in the ledger; `None` if one of them has none. Also
-/// returns the splits that `is_kept` accepts.
+/// The sums of all rows that were sent into a unit, from its splits in the ledger; `None` if one of them has none.
 pub async fn sums_in_ledger(
     session: &Session,
     run: &PostgresRun,
     flow: &FlowPlan,
-    unit: &UnitPlan,
-    is_kept: impl Fn(&SplitRecord) -> bool,
-) -> Result<(Option<Vec<ExactSum>>, Vec<SplitRecord>), LedgerError> {
-    let mut kept = Vec::new();
-    let mut sums = unit.verify.is_some().then(|| flow.verify.no_sums());
+    unit: UnitPlan<'_>,
+) -> Result<Option<Vec<ExactSum>>, LedgerError> {
+    let mut sums = Some(flow.verify.no_sums());
     let see = |split: SplitRecord| {
         let tally = split.tally.as_deref();
         sums.take_if(|sums| !flow.verify.add(sums, tally));
-        if is_kept(&split) {
-            kept.push(split);
-        }
     };
     let run_id = run.fence.run_id;
     run.ledger
         .each_split(session, run_id, Some(&unit.key), see)
         .await?;
-    Ok((sums, kept))
+    Ok(sums)
 }
 
 async fn ask(

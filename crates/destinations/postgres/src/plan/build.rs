@@ -1,5 +1,7 @@
 //! Makes a plan: reads files and catalog, changes nothing.
 
+use std::sync::Arc;
+
 use inrush_destination::address::POSTGRES_NAME_BYTES_MAX;
 use inrush_engine::native::plan::earlier::{EarlierWork, PackageRuns};
 use inrush_engine::native::plan::lineage::{self, RunLineage};
@@ -18,7 +20,7 @@ use super::privileges::{self, Privilege};
 use super::routing::KeyScans;
 use super::{
     DiskFacts, Earlier, FED_TRANSACTION_BYTES, FlowPlan, Plan, disk, earlier, flow, index_rebuild,
-    is_all_straight, limits, members, obstacles, replace_mode, target,
+    is_all_straight, limits, members, obstacles, replace_mode, statistics, target,
 };
 use crate::ledger::FoundLineage;
 use crate::plan::failure::PlanFailure;
@@ -138,7 +140,7 @@ pub async fn build(
     let memory = request.memory(&flows, streams, &earlier);
     let disk = request.disk(&flows, &earlier).await?;
     let mut plan = Plan {
-        facts: PlanFacts {
+        facts: Arc::new(PlanFacts {
             package: package.name.clone(),
             package_hash: package.hash(),
             plan_hash: String::new(),
@@ -160,7 +162,9 @@ pub async fn build(
             },
             ledger_records: LedgerRecords::Units,
             reloads_units_alone: true,
-        },
+            paced_by: "`rate_bytes_max`, `replica_lag_bytes_max` or `slot_bytes_max` ask",
+            targets_digest: None,
+        }),
         server,
         setup,
         keeps_lineage,
@@ -172,8 +176,17 @@ pub async fn build(
     };
     let readings = plan.flows.iter_mut().map(|flow| &mut flow.reading);
     outputs::settle(package, readings.collect())?;
-    plan.facts.lineage = lineage::of_plan(&plan, package);
-    plan.facts.plan_hash = identity::digest_of_lines(|see| plan.each_line(see));
+    let analyzed = plan
+        .flows
+        .iter()
+        .map(|flow| statistics::of_target(&plan, flow).is_some());
+    for (flow, is_analyzed) in analyzed.collect::<Vec<bool>>().into_iter().enumerate() {
+        plan.flows[flow].is_analyzed = is_analyzed;
+    }
+    let plan_hash = identity::digest_of_lines(|see| plan.each_line(see));
+    let facts = Arc::make_mut(&mut plan.facts);
+    facts.lineage = lineage::of_flows(&plan.flows, package);
+    facts.plan_hash = plan_hash;
     session.execute("SET lock_timeout = 0", "planning").await?;
     Ok(plan)
 }

@@ -7,7 +7,7 @@ use inrush_destination::RunRecord;
 use inrush_destination::SplitRecord;
 use inrush_engine::native::plan::changed::{self, FilesBefore, PlannedFiles};
 use inrush_engine::native::plan::earlier::{self, EarlierRun, EarlierWork, PackageRuns};
-use inrush_engine::native::plan::{PlanOptions, PlannedFlow, identity};
+use inrush_engine::native::plan::{PlanOptions, identity};
 use inrush_engine::plan::PlanError;
 use inrush_package::Mode;
 use inrush_rows::ids::{FileKey, RunKey, SplitKey, UnitKey};
@@ -52,7 +52,7 @@ async fn stopped(
     notes: &mut Vec<String>,
 ) -> Result<Earlier, PlanFailure> {
     let units = book.units(session, run.run_id).await?;
-    let planned: Vec<PlannedFiles<'_>> = flows.iter().map(PlannedFiles::of).collect();
+    let planned: Vec<PlannedFiles<'_>> = flows.iter().map(|flow| PlannedFiles::of(flow)).collect();
     let mut before = FilesBefore::new(&planned);
     let mut left = SplitsLeft::new(&units);
     book.each_split(session, run.run_id, None, |split| {

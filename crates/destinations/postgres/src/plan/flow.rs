@@ -1,5 +1,7 @@
 //! Makes the plan of one flow in stages; the type of each stage has the facts that are known after it.
 
+use std::sync::Arc;
+
 use inrush_engine::native::plan::LoadFlow;
 use inrush_engine::plan::PlanError;
 use inrush_engine::plan::Reading;
@@ -15,7 +17,7 @@ use super::parts::{self, Part};
 use super::publishing::Publishing;
 use super::units::UnitPlanner;
 use super::{
-    FlowCopy, FlowPlan, Publish, UnitPlan, intervals, routed_units, routing, server_copy, target,
+    FlowCopy, FlowPlan, NewUnit, Publish, intervals, routed_units, routing, server_copy, target,
 };
 use crate::plan::failure::PlanFailure;
 
@@ -89,7 +91,7 @@ impl Stages<'_> {
         &self,
         intervals: &[Interval],
         parts: &[Part],
-    ) -> Result<Vec<UnitPlan>, PlanFailure> {
+    ) -> Result<Vec<NewUnit>, PlanFailure> {
         let planner = UnitPlanner::new(
             self.request,
             &self.target,
@@ -105,16 +107,18 @@ impl Stages<'_> {
         }
     }
 
-    fn into_plan(self, units: Vec<UnitPlan>) -> FlowPlan {
+    fn into_plan(self, units: Vec<NewUnit>) -> FlowPlan {
         let flow = self.request.flow;
         // Sums and keys are read from values.
         let rows_pass = self.columns.rows_pass
             && self.checks.verify.only_counts()
             && self.columns.key_of_units().is_none();
+        let units = units.into_iter().map(|unit| (unit.load, unit.statements));
+        let (units, statements) = units.unzip();
         let files = self.columns.files;
         let resolved = self.columns.resolved;
         FlowPlan {
-            load: LoadFlow {
+            load: Arc::new(LoadFlow {
                 reading: Reading {
                     target: self.target.sql.clone(),
                     source: self.columns.source,
@@ -138,7 +142,10 @@ impl Stages<'_> {
                 asked_members: Vec::new(),
                 turn: 0,
                 sums: None,
-            },
+                keeps_versions: self.publishing.publish.keeps_versions(),
+                is_analyzed: false,
+                units,
+            }),
             comparison: self.checks.comparison,
             schema: self.target.schema.to_owned(),
             table: self.target.table.to_owned(),
@@ -160,7 +167,7 @@ impl Stages<'_> {
                 RangeKey::OfUnits(key) => Some(key),
                 RangeKey::None | RangeKey::OfNewPartitions(_) => None,
             },
-            units,
+            statements,
             members: self.columns.members,
             overlap: self.replacement.overlap,
         }

@@ -3,16 +3,14 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use inrush_engine::native::plan::{LoadFlow, LoadUnit, PlannedFlow, Writes};
-use inrush_engine::plan::Reading;
+use inrush_engine::native::plan::{LoadFlow, Writes};
 use inrush_package::{IndexPolicy, Mode};
 use inrush_pgcopy::{NativeShape, PgType};
 use inrush_rows::ids::RunName;
-use inrush_source::Split;
 
 use super::key_index::KeyIndex;
 use super::versions::VersionsPlan;
-use super::{FlowCopy, MembersPlan, NewIndex, ReplacePlan, RoutePlan, UnitPlan};
+use super::{FlowCopy, MembersPlan, NewIndex, ReplacePlan, RoutePlan, UnitPlan, UnitStatements};
 use crate::catalog::TableFacts;
 use crate::default_grants::DefaultGrant;
 use crate::ledger::mark::Mark;
@@ -23,7 +21,7 @@ use crate::verify::Comparison;
 #[derive(Clone, Debug)]
 pub struct FlowPlan {
     /// The part that does not depend on the destination.
-    pub load: LoadFlow,
+    pub load: Arc<LoadFlow>,
     /// The comparison of each unit before its COMMIT.
     pub comparison: Arc<Comparison>,
     /// The target's schema.
@@ -60,8 +58,8 @@ pub struct FlowPlan {
     pub server_copy: FlowCopy,
     /// The partition key.
     pub key: Option<KeyPlan>,
-    /// The load units.
-    pub units: Vec<UnitPlan>,
+    /// The statements of its load units, in the order of the units.
+    pub statements: Vec<UnitStatements>,
     /// An existing partition of the target that conflicts with the bounds, in words.
     pub overlap: Option<String>,
     /// The members that its lookups add to their references.
@@ -79,7 +77,7 @@ impl Deref for FlowPlan {
 
 impl DerefMut for FlowPlan {
     fn deref_mut(&mut self) -> &mut LoadFlow {
-        &mut self.load
+        Arc::make_mut(&mut self.load)
     }
 }
 
@@ -119,24 +117,17 @@ impl FlowPlan {
         appends.then(|| Mark::new(run, &self.target(), target_oid, files))?
     }
 
-    /// The splits of all its units.
-    pub fn splits(&self) -> impl Iterator<Item = &Split> {
-        self.units.iter().flat_map(|unit| &unit.splits)
-    }
-}
-
-impl PlannedFlow for FlowPlan {
-    fn units(&self) -> impl ExactSizeIterator<Item = &LoadUnit> {
-        self.units.iter().map(|unit| &unit.load)
+    /// The load unit with this index.
+    pub fn unit(&self, at: usize) -> UnitPlan<'_> {
+        UnitPlan {
+            load: &self.load.units[at],
+            statements: &self.statements[at],
+        }
     }
 
-    fn unit(&self, at: usize) -> &LoadUnit {
-        &self.units[at]
-    }
-
-    fn units_mut(&mut self) -> (&Reading, impl ExactSizeIterator<Item = &mut LoadUnit>) {
-        let units = self.units.iter_mut();
-        (&self.load.reading, units.map(|unit| &mut unit.load))
+    /// The load units, in the order of their numbers.
+    pub fn unit_plans(&self) -> impl ExactSizeIterator<Item = UnitPlan<'_>> {
+        (0..self.statements.len()).map(|at| self.unit(at))
     }
 }
 
@@ -175,6 +166,17 @@ pub enum Publish {
 }
 
 impl Publish {
+    /// True if the target keeps versions of rows.
+    pub fn keeps_versions(&self) -> bool {
+        matches!(
+            self,
+            Publish::Upsert {
+                versions: Some(_),
+                ..
+            }
+        )
+    }
+
     /// Where the rows of its units are written.
     pub fn writes(&self) -> Writes {
         match self {

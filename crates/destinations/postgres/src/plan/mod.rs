@@ -60,10 +60,11 @@ pub mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use inrush_destination::RunRecord;
 use inrush_destination::TouchedFile;
-use inrush_engine::native::plan::{PlanFacts, RunPlan};
+use inrush_engine::native::plan::{LoadPlan, PlanFacts};
 use inrush_rows::ids::{FileKey, SplitKey, UnitKey};
 
 use crate::server_facts::ServerFacts;
@@ -80,7 +81,7 @@ pub use privileges::Privilege;
 pub use replace_mode::ReplacePlan;
 pub use routing::RoutePlan;
 pub use server_copy::FlowCopy;
-pub use unit_plan::UnitPlan;
+pub use unit_plan::{NewUnit, UnitPlan, UnitStatements};
 
 /// Text that a stream takes from a feed for one transaction; a stop discards at most this.
 const FED_TRANSACTION_BYTES: u64 = 64 << 20;
@@ -89,7 +90,7 @@ const FED_TRANSACTION_BYTES: u64 = 64 << 20;
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The parts that do not depend on the destination. Its hash is that of the plan's statements.
-    pub facts: PlanFacts,
+    pub facts: Arc<PlanFacts>,
     /// The facts of the server.
     pub server: ServerFacts,
     /// Statements that create the ledger and the staging schema if they are missing.
@@ -120,7 +121,7 @@ impl Deref for Plan {
 
 impl DerefMut for Plan {
     fn deref_mut(&mut self) -> &mut PlanFacts {
-        &mut self.facts
+        Arc::make_mut(&mut self.facts)
     }
 }
 
@@ -151,21 +152,21 @@ pub enum Earlier {
 }
 
 impl Plan {
+    /// The plan as the driver runs it.
+    pub fn load(&self) -> LoadPlan {
+        LoadPlan {
+            facts: Arc::clone(&self.facts),
+            flows: self
+                .flows
+                .iter()
+                .map(|flow| Arc::clone(&flow.load))
+                .collect(),
+        }
+    }
+
     /// True if all rows are loaded in the transaction of the switch, so that one session loads everything.
     pub fn is_one_transaction(&self) -> bool {
         !self.settings.staging
-    }
-}
-
-impl RunPlan for Plan {
-    type Flow = FlowPlan;
-
-    fn flows(&self) -> &[FlowPlan] {
-        &self.flows
-    }
-
-    fn flows_mut(&mut self) -> &mut [FlowPlan] {
-        &mut self.flows
     }
 }
 

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use inrush_convert::{KeyBounds, KeyValue, convert_first};
+use inrush_engine::native::plan::LoadUnit;
 use inrush_engine::plan::PlanError;
 use inrush_rows::column::Column;
 use inrush_rows::plural::counted;
@@ -17,7 +18,7 @@ use inrush_source::{
 };
 
 use super::key_text;
-use super::{KeyKind, KeyPlan, UnitPlan};
+use super::{KeyKind, KeyPlan};
 
 /// Bytes that are read at a time to find a change of the key.
 const LOOK_BYTES: usize = 64 << 10;
@@ -244,7 +245,7 @@ fn check_order(flow: &str, file: &dyn Input, cuts: &[Cut]) -> Result<(), PlanErr
 }
 
 /// Lets the conversion compare a unit's rows with the keys of its cuts.
-pub fn bound(unit: &mut UnitPlan, key: &KeyPlan, part: &Part) {
+pub fn bound(unit: &mut LoadUnit, key: &KeyPlan, part: &Part) {
     if matches!(key.kind, KeyKind::Text { .. }) || (part.lower.is_none() && part.upper.is_none()) {
         return;
     }

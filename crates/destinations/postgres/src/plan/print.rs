@@ -4,7 +4,6 @@ use std::fmt;
 
 use inrush_destination::{StatementEnd, Step};
 use inrush_engine::ledger::moment_text;
-use inrush_engine::native::plan::PlannedFlow;
 use inrush_engine::native::plan::plan_text::{
     fmt_memory, fmt_notes, fmt_order, fmt_package, kept_words,
 };
@@ -61,7 +60,7 @@ pub fn fmt_script(plan: &Plan, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             ScriptPart::new("Begin of the run", plan.begin_steps()),
         ];
         let flows = plan.flows.iter();
-        let units = flows.flat_map(|flow| flow.units.iter().map(move |unit| (flow, unit)));
+        let units = flows.flat_map(|flow| flow.unit_plans().map(move |unit| (flow, unit)));
         let units = units.map(|(flow, unit)| unit_part(plan, flow, unit));
         let switch = ScriptPart::new("Switch", plan.switch_steps());
         before.into_iter().chain(units).chain([switch])
@@ -69,7 +68,7 @@ pub fn fmt_script(plan: &Plan, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     script::fmt_script(f, &plan.facts, true, StatementEnd::Semicolon, parts)
 }
 
-fn unit_part(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> ScriptPart {
+fn unit_part(plan: &Plan, flow: &FlowPlan, unit: UnitPlan<'_>) -> ScriptPart {
     let is_kept =
         matches!(&plan.earlier, Earlier::Stopped { kept, .. } if kept.contains(&unit.key));
     let mut steps = Vec::new();

@@ -3,7 +3,6 @@
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use inrush_engine::native::plan::PlannedFlow;
 use inrush_engine::native::plan::plan_text::{
     TARGET_LOADED, fmt_reading, fmt_type_changes, inputs_words, reject_limit, size_words,
     split_words,
@@ -28,7 +27,7 @@ pub(super) fn fmt_flow(f: &mut fmt::Formatter<'_>, plan: &Plan, flow: &FlowPlan)
     fmt_target(f, plan, flow)?;
     fmt_rows(f, flow)?;
     fmt_columns(f, flow)?;
-    for unit in flow.units.iter().take(UNITS_SHOWN) {
+    for unit in flow.unit_plans().take(UNITS_SHOWN) {
         fmt_unit(f, plan, flow, unit)?;
     }
     if flow.units.len() > UNITS_SHOWN {
@@ -200,7 +199,7 @@ fn fmt_unit(
     f: &mut fmt::Formatter<'_>,
     plan: &Plan,
     flow: &FlowPlan,
-    unit: &UnitPlan,
+    unit: UnitPlan<'_>,
 ) -> fmt::Result {
     told!(
         f,
@@ -228,7 +227,7 @@ fn fmt_unit(
     Ok(())
 }
 
-fn unit_kind(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> &'static str {
+fn unit_kind(plan: &Plan, flow: &FlowPlan, unit: UnitPlan<'_>) -> &'static str {
     if flow.commits_at_publish() {
         "straight: filled by one stream in the transaction of the switch, without FREEZE"
     } else if flow.is_straight() {

@@ -87,13 +87,13 @@ impl UnitFastCopy {
 
 impl FlowPlan {
     /// True if a unit should be stored as pages, which works only for one COPY into an empty table.
-    pub fn goes_by_pages(&self, unit: &UnitPlan) -> bool {
+    pub fn goes_by_pages(&self, unit: UnitPlan<'_>) -> bool {
         let is_asked = matches!(self.server_copy, FlowCopy::Extension { by_pages: true, .. });
         is_asked && !unit.is_shared && unit.splits.len() == 1
     }
 
     /// How the extension stores a unit's rows; `None` if they are loaded by COPY.
-    pub fn fast_copy(&self, settings: &RunSettings, unit: &UnitPlan) -> Option<UnitFastCopy> {
+    pub fn fast_copy(&self, settings: &RunSettings, unit: UnitPlan<'_>) -> Option<UnitFastCopy> {
         if !matches!(self.server_copy, FlowCopy::Extension { .. }) {
             return None;
         }
@@ -106,7 +106,7 @@ impl FlowPlan {
         };
         let columns: Vec<String> = self.columns.iter().map(|it| it.name.clone()).collect();
         let key = self.key.as_ref();
-        let key = key.filter(|key| is_private && unit.bounds.is_none() && is_told(key));
+        let key = key.filter(|key| is_private && unit.statements.bounds.is_none() && is_told(key));
         let names: Vec<&str> = columns.iter().map(String::as_str).collect();
         Some(UnitFastCopy {
             opening: fast_copy::opening(&qualified(&table.0, &table.1), &names, by_pages),

@@ -10,7 +10,7 @@ impl Plan {
         let mut see = |step: Shown| see(&step.to_string());
         begin_steps::each_step(self, &mut see);
         for flow in &self.flows {
-            for unit in &flow.units {
+            for unit in flow.unit_plans() {
                 for transaction in unit_steps::transactions(self, flow, unit) {
                     transaction.each_step(self, flow, unit, &mut see);
                 }

@@ -19,7 +19,7 @@ pub fn are_wanted(run: &RunSettings) -> bool {
 }
 
 /// The statement for a unit after its rows are loaded and its indexes are created.
-pub fn of_unit(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> Option<String> {
+pub fn of_unit(plan: &Plan, flow: &FlowPlan, unit: UnitPlan<'_>) -> Option<String> {
     let is_worth_it = match &flow.publish {
         Publish::Rename { .. } | Publish::Swap => true,
         Publish::CreatePartitioned { .. } | Publish::Attach => parents_alone(plan),

@@ -29,7 +29,7 @@ pub struct UnitTask {
 
 impl UnitTask {
     /// A unit that does not become a partition, or for which that is not known yet.
-    pub fn of(unit: &UnitPlan) -> UnitTask {
+    pub fn of(unit: UnitPlan<'_>) -> UnitTask {
         UnitTask {
             key: unit.key.clone(),
             staging_table: unit.staging_table.clone(),

@@ -371,8 +371,8 @@ fn tasks(flow: &FlowPlan) -> impl Iterator<Item = (UnitTask, bool)> + '_ {
         flow.publish,
         Publish::CreatePartitioned { .. } | Publish::Attach
     );
-    flow.units.iter().map(move |unit| {
-        let bounds = unit.bounds.as_ref().map(declared);
+    flow.unit_plans().map(move |unit| {
+        let bounds = unit.statements.bounds.as_ref().map(declared);
         let needs_rows = attaches && bounds.is_none();
         let task = UnitTask::of(unit).attached(bounds.unwrap_or_else(|| {
             (

@@ -1,17 +1,15 @@
 //! A planned load unit: the engine's part, and its statements.
 
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 
 use inrush_destination::PublishesInto;
 use inrush_engine::native::plan::LoadUnit;
 
 use crate::staging::UnitBounds;
 
-/// One load unit, planned.
+/// The statements of a load unit, and its bounds as SQL.
 #[derive(Clone, Debug)]
-pub struct UnitPlan {
-    /// The part that does not depend on the destination.
-    pub load: LoadUnit,
+pub struct UnitStatements {
     /// Its bounds, if they are known before it is loaded.
     pub bounds: Option<UnitBounds>,
     /// Statements that create its staging table.
@@ -28,33 +26,55 @@ pub struct UnitPlan {
     pub ready: Vec<String>,
 }
 
+/// A new load unit with its statements.
+#[derive(Clone, Debug)]
+pub struct NewUnit {
+    /// The part that does not depend on the destination.
+    pub load: LoadUnit,
+    /// Its statements.
+    pub statements: UnitStatements,
+}
+
+impl NewUnit {
+    /// The unit as a part of a plan.
+    pub fn as_plan(&self) -> UnitPlan<'_> {
+        UnitPlan {
+            load: &self.load,
+            statements: &self.statements,
+        }
+    }
+}
+
+/// A load unit of a plan with its statements.
+#[derive(Clone, Copy, Debug)]
+pub struct UnitPlan<'a> {
+    /// The part that does not depend on the destination.
+    pub load: &'a LoadUnit,
+    /// Its statements.
+    pub statements: &'a UnitStatements,
+}
+
 /// Most callers need the part that does not depend on the destination.
-impl Deref for UnitPlan {
+impl Deref for UnitPlan<'_> {
     type Target = LoadUnit;
 
     fn deref(&self) -> &LoadUnit {
-        &self.load
+        self.load
     }
 }
 
-impl DerefMut for UnitPlan {
-    fn deref_mut(&mut self) -> &mut LoadUnit {
-        &mut self.load
-    }
-}
-
-impl UnitPlan {
+impl<'a> UnitPlan<'a> {
     /// The COPY that fills it.
-    pub fn copy(&self) -> &str {
-        match self.is_shared {
-            true => &self.copy_shared,
-            false => &self.copy_alone,
+    pub fn copy(&self) -> &'a str {
+        match self.load.is_shared {
+            true => &self.statements.copy_shared,
+            false => &self.statements.copy_alone,
         }
     }
 
     /// The partition that it becomes.
-    pub fn partition_name(&self) -> Option<&str> {
-        match &self.publishes_into {
+    pub fn partition_name(&self) -> Option<&'a str> {
+        match &self.load.publishes_into {
             PublishesInto::Target => None,
             PublishesInto::Partition(name) => Some(name),
         }

@@ -76,7 +76,7 @@ pub struct UnitTransaction<'a> {
 pub fn transactions<'a>(
     plan: &'a Plan,
     flow: &'a FlowPlan,
-    unit: &'a UnitPlan,
+    unit: UnitPlan<'a>,
 ) -> Vec<UnitTransaction<'a>> {
     let splits = unit.splits.len();
     let once = |steps| UnitTransaction { times: 1, steps };
@@ -108,11 +108,11 @@ pub fn transactions<'a>(
 pub fn private<'a>(
     plan: &'a Plan,
     flow: &'a FlowPlan,
-    unit: &'a UnitPlan,
+    unit: UnitPlan<'a>,
     splits: usize,
 ) -> Vec<Step<'a>> {
     let mut steps = begin(plan);
-    steps.extend(unit.create.iter().map(run));
+    steps.extend(unit.statements.create.iter().map(run));
     if expects_keys(flow, unit) {
         steps.push(Step::ExpectKeys);
     }
@@ -120,24 +120,24 @@ pub fn private<'a>(
     steps.extend(copies(splits));
     // Nobody else sees the table before its COMMIT, so it has as many rows as the COPYs counted.
     steps.push(Step::TakeCounts);
-    steps.extend(finish(plan, flow, unit, &unit.ready));
+    steps.extend(finish(plan, flow, unit, &unit.statements.ready));
     steps.extend(record_last(splits));
     steps.push(Step::Commit);
     steps
 }
 
 /// The table of a unit that several streams fill. With direct writes there is no such table, only a row in the ledger.
-pub fn shared_table<'a>(plan: &Plan, unit: &'a UnitPlan) -> Vec<Step<'a>> {
+pub fn shared_table<'a>(plan: &Plan, unit: UnitPlan<'a>) -> Vec<Step<'a>> {
     let mut steps = vec![Step::Begin, Step::HoldFence];
     // It is created like the target, on which another session may hold a lock.
     steps.push(Step::Run(lock_timeout(plan).into()));
-    steps.extend(unit.create.iter().map(run));
+    steps.extend(unit.statements.create.iter().map(run));
     steps.extend([Step::RecordUnit { is_finished: false }, Step::Commit]);
     steps
 }
 
 /// A split of a unit that several streams fill.
-pub fn shared_split<'a>(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> Vec<Step<'a>> {
+pub fn shared_split<'a>(plan: &Plan, flow: &FlowPlan, unit: UnitPlan<'_>) -> Vec<Step<'a>> {
     let mut steps = begin(plan);
     // Streams wait for each other only to extend the table. That is a wait for a lock, too, and may take as long as the
     // disk needs; `lock_timeout` must not end it.
@@ -153,13 +153,13 @@ pub fn shared_split<'a>(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> Vec<St
 }
 
 /// The end of a unit that several streams have filled.
-pub fn shared_end<'a>(plan: &Plan, flow: &FlowPlan, unit: &'a UnitPlan) -> Vec<Step<'a>> {
+pub fn shared_end<'a>(plan: &Plan, flow: &FlowPlan, unit: UnitPlan<'a>) -> Vec<Step<'a>> {
     let mut steps = vec![Step::Begin, Step::HoldFence];
     match flow.is_straight() {
         true => steps.push(Step::RecordUnit { is_finished: true }),
         false => {
             steps.push(Step::Measure);
-            steps.extend(finish(plan, flow, unit, &unit.ready));
+            steps.extend(finish(plan, flow, unit, &unit.statements.ready));
         }
     }
     steps.push(Step::Commit);
@@ -212,7 +212,7 @@ fn part_rows<'a>(splits: usize) -> Vec<Step<'a>> {
 pub fn careful<'a>(
     plan: &'a Plan,
     flow: &'a FlowPlan,
-    unit: &'a UnitPlan,
+    unit: UnitPlan<'a>,
     splits: usize,
     additions: &Additions,
 ) -> Vec<Step<'a>> {
@@ -235,7 +235,7 @@ pub fn careful<'a>(
     let table = qualified(&plan.settings.staging_schema, &unit.staging_table);
     steps.push(Step::Run(format!("DROP TABLE IF EXISTS {table}").into()));
     steps.push(Step::ForgetSplits);
-    let create = unit.create.iter().chain(&unit.ready);
+    let create = unit.statements.create.iter().chain(&unit.statements.ready);
     steps.extend(create.map(run));
     let added = |statement: &String| Step::Run(statement.clone().into());
     steps.extend(additions.before_rows.iter().map(added));
@@ -250,8 +250,8 @@ pub fn careful<'a>(
 }
 
 /// True if the first and last row of its file may show the keys of a unit before it is loaded.
-fn expects_keys(flow: &FlowPlan, unit: &UnitPlan) -> bool {
-    let has_open_bounds = flow.key.is_some() && unit.bounds.is_none();
+fn expects_keys(flow: &FlowPlan, unit: UnitPlan<'_>) -> bool {
+    let has_open_bounds = flow.key.is_some() && unit.statements.bounds.is_none();
     // After a row that violates the CHECK, a second COPY would begin.
     let may_stop = !flow.goes_by_pages(unit);
     has_open_bounds && may_stop && !unit.is_shared && !flow.is_straight() && unit.splits.len() == 1
@@ -313,14 +313,14 @@ fn record_last<'a>(splits: usize) -> Option<Step<'a>> {
 fn finish<'a>(
     plan: &Plan,
     flow: &FlowPlan,
-    unit: &'a UnitPlan,
+    unit: UnitPlan<'a>,
     ready: &'a [String],
 ) -> Vec<Step<'a>> {
     let mut steps = Vec::new();
-    if unit.verify.is_some() {
+    if unit.statements.verify.is_some() {
         steps.push(Step::Verify);
     }
-    if flow.key.is_some() && unit.bounds.is_none() {
+    if flow.key.is_some() && unit.statements.bounds.is_none() {
         steps.push(Step::CheckKeys);
     }
     steps.extend(ready.iter().map(run));
@@ -336,7 +336,7 @@ impl UnitTransaction<'_> {
         &self,
         plan: &Plan,
         flow: &FlowPlan,
-        unit: &UnitPlan,
+        unit: UnitPlan<'_>,
         see: &mut dyn FnMut(Shown),
     ) {
         match self.times {
@@ -352,14 +352,20 @@ impl UnitTransaction<'_> {
 
 impl Step<'_> {
     /// The COPY of the quick load, as the plan expects it.
-    fn planned_copy<'u>(&self, plan: &Plan, flow: &FlowPlan, unit: &'u UnitPlan) -> Cow<'u, str> {
+    fn planned_copy<'u>(&self, plan: &Plan, flow: &FlowPlan, unit: UnitPlan<'u>) -> Cow<'u, str> {
         match flow.fast_copy(&plan.settings, unit) {
             Some(fast) => fast.planned().into(),
             None => unit.copy().into(),
         }
     }
 
-    fn each_step(&self, plan: &Plan, flow: &FlowPlan, unit: &UnitPlan, see: &mut dyn FnMut(Shown)) {
+    fn each_step(
+        &self,
+        plan: &Plan,
+        flow: &FlowPlan,
+        unit: UnitPlan<'_>,
+        see: &mut dyn FnMut(Shown),
+    ) {
         let ledger = |table: &str| qualified(&plan.settings.ledger_schema, table);
         let staging = || qualified(&plan.settings.staging_schema, &unit.staging_table);
         let shown = match self {
@@ -392,17 +398,17 @@ impl Step<'_> {
             Step::TakeCounts => {
                 let (schema, table) = (&plan.settings.staging_schema, &unit.staging_table);
                 see(Shown::statement(staging::has_triggers(schema, table)));
-                let needs_keys = flow.key.is_some() && unit.bounds.is_none();
+                let needs_keys = flow.key.is_some() && unit.statements.bounds.is_none();
                 let fast = flow.fast_copy(&plan.settings, unit);
                 let when = match fast.is_some_and(|fast| fast.key.is_some()) {
                     true => "it has triggers, or neither a CHECK nor the COPY shows its keys",
                     false if needs_keys => "it has triggers, or no CHECK shows its keys",
                     false => "it has triggers",
                 };
-                Shown::statement(&unit.measure).only_if(when)
+                Shown::statement(&unit.statements.measure).only_if(when)
             }
-            Step::Measure => Shown::statement(&unit.measure),
-            Step::Verify => Shown::statement(unit.verify.as_deref().unwrap_or_default()),
+            Step::Measure => Shown::statement(&unit.statements.measure),
+            Step::Verify => Shown::statement(unit.statements.verify.as_deref().unwrap_or_default()),
             Step::CheckKeys => {
                 Shown::sketch(check(flow, &staging(), ["<smallest key>", "<largest key>"]))
                     .only_if("there is no such CHECK yet")

@@ -16,7 +16,7 @@ use super::identity::Shape;
 use super::partition_names::PartitionNames;
 use super::parts::{self, Part};
 use super::publishing::Publishing;
-use super::{Publish, UnitPlan, WireForm, layout};
+use super::{NewUnit, Publish, UnitStatements, WireForm, layout};
 use crate::quote::{cut, qualified};
 use crate::staging::{self, CopyForm, UnitBounds};
 use crate::verify;
@@ -81,7 +81,7 @@ impl<'a> UnitPlanner<'a> {
 
     /// Makes the units: one for each part, for each interval, for each file, or one in all. `intervals` is empty if
     /// units are not partitions.
-    pub fn plan(&self, intervals: &[Interval], parts: &[Part]) -> Result<Vec<UnitPlan>, PlanError> {
+    pub fn plan(&self, intervals: &[Interval], parts: &[Part]) -> Result<Vec<NewUnit>, PlanError> {
         let splits: Vec<Split> = match parts {
             [] => {
                 let source = &self.columns.source;
@@ -114,10 +114,10 @@ impl<'a> UnitPlanner<'a> {
             .into_iter()
             .enumerate()
             .map(|(index, unit)| self.unit(index + 1, unit, &mut splits, intervals.get(index)))
-            .collect::<Result<Vec<UnitPlan>, PlanError>>()?;
+            .collect::<Result<Vec<NewUnit>, PlanError>>()?;
         if let Some(key) = key {
             for (unit, part) in units.iter_mut().zip(parts) {
-                parts::bound(unit, key, part);
+                parts::bound(&mut unit.load, key, part);
             }
         }
         Ok(units)
@@ -129,7 +129,7 @@ impl<'a> UnitPlanner<'a> {
         layout: UnitLayout,
         splits: &mut [Option<Split>],
         interval: Option<&Interval>,
-    ) -> Result<UnitPlan, PlanError> {
+    ) -> Result<NewUnit, PlanError> {
         let key = self.columns.key_of_units();
         let (bounds, key_bounds) = match (interval, key) {
             (Some(interval), Some(key)) => {
@@ -156,43 +156,45 @@ impl<'a> UnitPlanner<'a> {
             )
         };
         if let Publish::Straight(_) = self.publishing.publish {
-            let mut unit = self.straight_unit(load);
-            if unit.filling == Filling::EachSplit {
-                unit.share(&*self.columns.source)?;
+            let mut load = load;
+            if load.filling == Filling::EachSplit {
+                load.share(&*self.columns.source)?;
             }
-            return Ok(unit);
+            let statements = self.straight_statements();
+            return Ok(NewUnit { load, statements });
         }
         let schema = self.staging_schema();
         let key_column = key.map(|key| key.column.as_str());
         let comparison = &self.checks.comparison;
         let verify = verify::compared(comparison, &qualified(schema, &staging_table));
-        Ok(UnitPlan {
-            create: self.create(&staging_table, bounds.as_ref()),
-            copy_alone: self.copy(schema, &staging_table, self.request.package.run.freeze),
-            copy_shared: self.copy(schema, &staging_table, false),
-            measure: staging::measure(schema, &staging_table, key_column),
-            ready: self.ready(&staging_table),
+        Ok(NewUnit {
             load: LoadUnit {
                 key_bounds,
                 is_verified: verify.is_some(),
                 ..load
             },
-            bounds,
-            verify,
+            statements: UnitStatements {
+                create: self.create(&staging_table, bounds.as_ref()),
+                copy_alone: self.copy(schema, &staging_table, self.request.package.run.freeze),
+                copy_shared: self.copy(schema, &staging_table, false),
+                measure: staging::measure(schema, &staging_table, key_column),
+                ready: self.ready(&staging_table),
+                bounds,
+                verify,
+            },
         })
     }
 
-    /// A unit whose rows are written directly to the target, loaded by one stream as a whole.
-    fn straight_unit(&self, load: LoadUnit) -> UnitPlan {
+    /// The statements of a unit whose rows are written directly to the target.
+    fn straight_statements(&self) -> UnitStatements {
         let copy = self.copy(self.target.schema, self.target.table, false);
-        UnitPlan {
+        UnitStatements {
             create: Vec::new(),
             copy_alone: copy.clone(),
             copy_shared: copy,
             measure: String::new(),
             verify: None,
             ready: Vec::new(),
-            load,
             bounds: None,
         }
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use inrush_destination::{ExpectedLoad, LoadVolume};
 use inrush_engine::error::Error;
+use inrush_engine::native::plan::LoadPlan;
 use inrush_engine::native::preflight::decode::{self, EncodeRows, Ways};
 use inrush_engine::native::preflight::flow_found::FlowFound;
 use inrush_engine::native::preflight::sample_batches;
@@ -71,11 +72,10 @@ struct MeasuredServer<'a> {
 }
 
 impl MeasuredDestination for MeasuredServer<'_> {
-    type Plan = Plan;
     type Found = ServerFound;
 
-    fn plan(&self) -> &Plan {
-        self.preflight.plan
+    fn plan(&self) -> LoadPlan {
+        self.preflight.plan.load()
     }
 
     fn client(&self) -> Client<'_> {

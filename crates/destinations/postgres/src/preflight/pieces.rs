@@ -63,7 +63,7 @@ pub fn of(measured: &MeasuredPlan<'_>) -> Vec<WorkPiece> {
 fn ready_s(
     measured: &MeasuredPlan<'_>,
     flow: &FlowPlan,
-    unit: &UnitPlan,
+    unit: UnitPlan<'_>,
     tried: &Together,
     text: f64,
 ) -> f64 {
@@ -78,7 +78,12 @@ fn ready_s(
 }
 
 /// Seconds until the WAL of a COMMIT is on the disk.
-fn flush_s(measured: &MeasuredPlan<'_>, unit: &UnitPlan, tried: &Together, text_bytes: f64) -> f64 {
+fn flush_s(
+    measured: &MeasuredPlan<'_>,
+    unit: UnitPlan<'_>,
+    tried: &Together,
+    text_bytes: f64,
+) -> f64 {
     let server = measured.server;
     let Some(wal) = &server.wal else { return 0.0 };
     if !server.settings.is_flushed || wal.all_bytes_s <= 0.0 {

@@ -85,7 +85,10 @@ pub fn after(measured: &MeasuredPlan<'_>) -> AfterStreams {
 fn statement_s(measured: &MeasuredPlan<'_>) -> f64 {
     let made = measured.with_speed.first().and_then(|flow| {
         let (unit, _) = flow.works.first()?;
-        let statements = measured.plan.flows[flow.index].units[*unit].create.len() + 3;
+        let statements = measured.plan.flows[flow.index].statements[*unit]
+            .create
+            .len()
+            + 3;
         let tried = flow.together_all.as_ref()?;
         Some(tried.beside.create_s / statements as f64)
     });

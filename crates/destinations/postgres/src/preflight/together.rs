@@ -166,7 +166,10 @@ async fn stream(
     making: &Making<'_>,
     source: &Source,
 ) -> Result<Ran, LoadError> {
-    let mut maker = trial.unit.row_maker(&trial.flow, sample_batches::stamp())?;
+    let mut maker = trial
+        .unit
+        .load
+        .row_maker(&trial.flow, sample_batches::stamp())?;
     let (session, gauge) = &session.measured();
     let mut sending = Sending::begin(server, session, gauge, trial).await?;
     let cpu_before = server.backend_cpu_s(session);
@@ -232,13 +235,16 @@ impl<'a> Sending<'a> {
         trial: &'a Trial,
     ) -> Result<Sending<'a>, LoadError> {
         let mut expected = None;
-        if trial.is_faithful && !trial.unit.is_shared {
-            expected = ExpectedKeys::guess(&trial.flow, &trial.unit);
+        if trial.is_faithful && !trial.unit.load.is_shared {
+            expected = ExpectedKeys::guess(&trial.flow, trial.unit.as_plan());
         }
         if let Some(expected) = &expected {
             let schema = &trial.plan.settings.staging_schema;
-            let check =
-                staging::add_bounds_check(schema, &trial.unit.staging_table, expected.bounds());
+            let check = staging::add_bounds_check(
+                schema,
+                &trial.unit.load.staging_table,
+                expected.bounds(),
+            );
             session
                 .execute(&check, "adding the CHECK of a unit")
                 .await?;
@@ -277,7 +283,8 @@ impl<'a> Sending<'a> {
             {
                 self.expected = None;
                 let schema = &self.trial.plan.settings.staging_schema;
-                let statement = staging::drop_bounds_check(schema, &self.trial.unit.staging_table);
+                let statement =
+                    staging::drop_bounds_check(schema, &self.trial.unit.load.staging_table);
                 self.copying.interrupt(&statement).await?;
             }
             self.copying.send(&batch).await?;
@@ -308,29 +315,36 @@ async fn finish(
     let beside = &mut ran.beside;
     beside.rows = ran.work.meter.rows as f64;
     let schema = &trial.plan.settings.staging_schema;
-    let table = qualified(schema, &trial.unit.staging_table);
+    let table = qualified(schema, &trial.unit.load.staging_table);
     ran.table_bytes = table_bytes(session, &table).await?;
     if trial.flow.is_straight() || !trial.is_faithful {
         return Ok(());
     }
     let begun = Instant::now();
-    let measured = unit_transaction::measure(session, &trial.unit.measure).await?;
-    if let Some(verify) = &trial.unit.verify {
+    let measured = unit_transaction::measure(session, &trial.unit.statements.measure).await?;
+    if let Some(verify) = &trial.unit.statements.verify {
         session.query(verify, &[], "summing up a table").await?;
     }
     beside.measure_s = begun.elapsed().as_secs_f64();
     let begun = Instant::now();
     // The expected keys hold for the sample, or were given up.
-    let is_checked = !trial.unit.is_shared && trial.unit.splits.len() == 1;
+    let is_checked = !trial.unit.load.is_shared && trial.unit.load.splits.len() == 1;
     if !is_checked {
-        check_keys(session, &trial.plan, &trial.flow, &trial.unit, &measured).await?;
+        check_keys(
+            session,
+            &trial.plan,
+            &trial.flow,
+            trial.unit.as_plan(),
+            &measured,
+        )
+        .await?;
     }
-    for statement in &trial.unit.ready {
+    for statement in &trial.unit.statements.ready {
         session.execute(statement, "making a table ready").await?;
     }
     beside.ready_s = begun.elapsed().as_secs_f64();
     let of_target = statistics::of_target(&trial.plan, &trial.flow);
-    let of_unit = statistics::of_unit(&trial.plan, &trial.flow, &trial.unit);
+    let of_unit = statistics::of_unit(&trial.plan, &trial.flow, trial.unit.as_plan());
     if of_target.is_some() || of_unit.is_some() {
         let begun = Instant::now();
         session
@@ -349,7 +363,7 @@ async fn copy(session: &Session, trial: &Trial, table: &str) -> Result<f64, Post
     let doing = "copying rows as the switch does";
     let into = qualified(
         &trial.plan.settings.staging_schema,
-        &format!("{}_into", trial.unit.staging_table),
+        &format!("{}_into", trial.unit.load.staging_table),
     );
     let target = trial.flow.target();
     let make = format!("CREATE TABLE {into} (LIKE {target} INCLUDING ALL)");

@@ -10,7 +10,7 @@ use inrush_engine::native::plan::lineage::RunLineage;
 use inrush_engine::native::plan::{LoadFlow, PlanFacts};
 
 use crate::plan::unit_steps;
-use crate::plan::{FlowCopy, FlowPlan, Plan, UnitPlan, WireForm};
+use crate::plan::{FlowCopy, FlowPlan, NewUnit, Plan, WireForm};
 use crate::quote::{identifier, literal, qualified};
 use crate::staging::{self, CopyForm, Model, NewColumn};
 use crate::{PostgresError, Session, catalog, fast_copy};
@@ -66,7 +66,7 @@ pub struct Trial {
     /// The flow.
     pub flow: FlowPlan,
     /// The unit.
-    pub unit: UnitPlan,
+    pub unit: NewUnit,
     /// Its table has the properties of the run's table.
     pub is_faithful: bool,
 }
@@ -75,7 +75,10 @@ impl Trial {
     /// A unit for one connection to measure.
     pub fn new(plan: &Plan, flow: usize, unit: usize, ground: &Ground, number: usize) -> Trial {
         let flow = &plan.flows[flow];
-        let mut unit = flow.units[unit].clone();
+        let mut unit = NewUnit {
+            load: flow.units[unit].clone(),
+            statements: flow.statements[unit].clone(),
+        };
         let token = std::process::id();
         let (schema, table) = match ground {
             Ground::Staging => (
@@ -91,26 +94,28 @@ impl Trial {
             rename(&mut unit, &plan.settings.staging_schema, &schema, &table);
         } else {
             // The unit has no staging table, or the role may not create the table of the plan.
-            unit.create = create(flow, &schema, &table, is_faithful);
+            unit.statements.create = create(flow, &schema, &table, is_faithful);
             let names: Vec<&str> = flow.columns.iter().map(|c| c.name.as_str()).collect();
             let form = match flow.wire {
                 WireForm::Binary(_) => CopyForm::Binary,
                 WireForm::Text { .. } => CopyForm::Text,
             };
-            unit.copy_alone = staging::copy_in(&schema, &table, &names, form, false);
-            unit.copy_shared.clone_from(&unit.copy_alone);
-            unit.measure = staging::measure(&schema, &table, None);
-            unit.verify = None;
-            unit.ready = Vec::new();
+            unit.statements.copy_alone = staging::copy_in(&schema, &table, &names, form, false);
+            unit.statements
+                .copy_shared
+                .clone_from(&unit.statements.copy_alone);
+            unit.statements.measure = staging::measure(&schema, &table, None);
+            unit.statements.verify = None;
+            unit.statements.ready = Vec::new();
         }
         if *ground == Ground::OwnSchema {
             let make = format!("CREATE SCHEMA {}", identifier(&schema));
-            unit.create.insert(0, make);
+            unit.statements.create.insert(0, make);
         }
-        unit.staging_table = table;
+        unit.load.staging_table = table;
         // Other flows and units are not needed here, and there may be many.
         let mut own = without_flows(plan);
-        own.facts.settings.staging_schema = schema;
+        own.settings.staging_schema = schema;
         let mut flow = without_units(flow);
         if is_straight || !is_faithful {
             // The extension was asked about another table.
@@ -129,12 +134,14 @@ impl Trial {
 
     /// The COPY that fills the table as in a run: by the server extension, if it can store the table.
     pub async fn copy(&self, session: &Session) -> Result<Cow<'_, str>, PostgresError> {
-        if let Some(fast) = self.flow.fast_copy(&self.plan.settings, &self.unit)
+        if let Some(fast) = self
+            .flow
+            .fast_copy(&self.plan.settings, self.unit.as_plan())
             && let Ok(way) = fast_copy::open(session, &fast.opening).await?
         {
             return Ok(fast.statement(way).into());
         }
-        Ok(self.unit.copy().into())
+        Ok(self.unit.as_plan().copy().into())
     }
 
     /// Begins the transaction and creates the table.
@@ -144,10 +151,13 @@ impl Trial {
         session
             .execute(&unit_steps::settings(&self.plan), doing)
             .await?;
-        for statement in &self.unit.create {
+        for statement in &self.unit.statements.create {
             session.execute(statement, doing).await?;
         }
-        let table = qualified(&self.plan.settings.staging_schema, &self.unit.staging_table);
+        let table = qualified(
+            &self.plan.settings.staging_schema,
+            &self.unit.load.staging_table,
+        );
         self.number_apart(session, &table, doing).await
     }
 
@@ -174,7 +184,7 @@ impl Trial {
             let other = table.len();
             let sequence = qualified(
                 schema,
-                &format!("{}_{other}_{number}", self.unit.staging_table),
+                &format!("{}_{other}_{number}", self.unit.load.staging_table),
             );
             let statements = format!(
                 "CREATE SEQUENCE {sequence}; ALTER TABLE {table} ALTER COLUMN {} SET DEFAULT nextval({})",
@@ -214,29 +224,30 @@ fn create(flow: &FlowPlan, schema: &str, table: &str, is_faithful: bool) -> Vec<
 
 /// Replaces the names in the statements of a unit: the table's, those of a routed unit's partitions and those of keys and indexes. All
 /// begin with the staging table's name and are quoted there; indexes are named without a schema.
-fn rename(unit: &mut UnitPlan, from_schema: &str, schema: &str, table: &str) {
+fn rename(unit: &mut NewUnit, from_schema: &str, schema: &str, table: &str) {
     let open = |name: String| name[..name.len() - 1].to_owned();
-    let from = open(qualified(from_schema, &unit.staging_table));
+    let from = open(qualified(from_schema, &unit.load.staging_table));
     let to = open(qualified(schema, table));
     let (from_name, to_name) = (
-        open(identifier(&unit.staging_table)),
+        open(identifier(&unit.load.staging_table)),
         open(identifier(table)),
     );
     let swap = |text: &mut String| *text = text.replace(&from, &to).replace(&from_name, &to_name);
-    unit.create.iter_mut().for_each(swap);
-    unit.ready.iter_mut().for_each(swap);
-    unit.verify.iter_mut().for_each(swap);
-    swap(&mut unit.copy_alone);
-    swap(&mut unit.copy_shared);
-    swap(&mut unit.measure);
+    unit.statements.create.iter_mut().for_each(swap);
+    unit.statements.ready.iter_mut().for_each(swap);
+    unit.statements.verify.iter_mut().for_each(swap);
+    swap(&mut unit.statements.copy_alone);
+    swap(&mut unit.statements.copy_shared);
+    swap(&mut unit.statements.measure);
 }
 
 fn without_units(flow: &FlowPlan) -> FlowPlan {
     FlowPlan {
-        load: LoadFlow {
+        load: Arc::new(LoadFlow {
             nothing_new: None,
-            ..flow.load.clone()
-        },
+            units: Vec::new(),
+            ..LoadFlow::clone(&flow.load)
+        }),
         comparison: Arc::clone(&flow.comparison),
         schema: flow.schema.clone(),
         table: flow.table.clone(),
@@ -255,7 +266,7 @@ fn without_units(flow: &FlowPlan) -> FlowPlan {
         rows_pass: flow.rows_pass,
         server_copy: flow.server_copy.clone(),
         key: flow.key.clone(),
-        units: Vec::new(),
+        statements: Vec::new(),
         overlap: None,
         members: Vec::new(),
     }
@@ -263,13 +274,13 @@ fn without_units(flow: &FlowPlan) -> FlowPlan {
 
 fn without_flows(plan: &Plan) -> Plan {
     Plan {
-        facts: PlanFacts {
+        facts: Arc::new(PlanFacts {
             package_hash: String::new(),
             plan_hash: String::new(),
             lineage: RunLineage::default(),
             notes: Vec::new(),
-            ..plan.facts.clone()
-        },
+            ..PlanFacts::clone(&plan.facts)
+        }),
         server: plan.server.clone(),
         setup: Vec::new(),
         keeps_lineage: false,

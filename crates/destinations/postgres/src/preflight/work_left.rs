@@ -35,9 +35,9 @@ impl<'a> WorkLeft<'a> {
     }
 
     /// The flow and the unit of a piece of work.
-    pub fn unit(&self, item: &WorkItem) -> (&'a FlowPlan, &'a UnitPlan) {
+    pub fn unit(&self, item: &WorkItem) -> (&'a FlowPlan, UnitPlan<'a>) {
         let flow = &self.plan.flows[item.flow];
-        (flow, &flow.units[item.unit])
+        (flow, flow.unit(item.unit))
     }
 
     /// The stored bytes of a piece of work. If all streams share its file, this is the share of one stream.
@@ -62,7 +62,7 @@ impl<'a> WorkLeft<'a> {
 
     fn splits(&self, item: &WorkItem) -> &'a [Split] {
         let (_, unit) = self.unit(item);
-        &unit.splits[item.splits.clone()]
+        &unit.load.splits[item.splits.clone()]
     }
 
     /// The flows that are measured, the largest first, each with its sample.

@@ -49,7 +49,7 @@ pub async fn tasks(
     loaded: &[LoadedUnit],
 ) -> Result<TargetTask, SwitchError> {
     let rows = loaded.iter().map(|unit| unit.rows_counted).sum();
-    let task = |unit: &LoadedUnit| UnitTask::of(&flow.units[unit.unit]);
+    let task = |unit: &LoadedUnit| UnitTask::of(flow.unit(unit.unit));
     let Some(key) = &flow.key else {
         let units = loaded.iter().map(task).collect();
         return Ok(TargetTask {
@@ -65,7 +65,7 @@ pub async fn tasks(
     let mut units = Vec::new();
     let mut open = Vec::new();
     for unit in loaded {
-        match &flow.units[unit.unit].bounds {
+        match &flow.statements[unit.unit].bounds {
             Some(bounds) => units.push(task(unit).attached(declared(bounds))),
             None if unit.rows_counted == 0 => units.push(task(unit)),
             None => open.push(unit),

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use inrush_destination::OpenRun;
 
-use crate::driver::plan::ContractFlow;
+use crate::plan::load_flow::LoadFlow;
 use crate::plan::steps::{AskedMembers, MemberKey, MemberNumbers};
 
 /// From now on the lookups of these flows get the numbers of members from the destination.
-pub fn serve(flows: &[ContractFlow], open: &dyn OpenRun) {
+pub fn serve(flows: &[Arc<LoadFlow>], open: &dyn OpenRun) {
     let asked = flows.iter().enumerate().flat_map(|(target, flow)| {
         let members = flow.asked_members.iter().enumerate();
         members.map(move |(at, members)| (target, at, members))

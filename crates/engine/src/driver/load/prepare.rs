@@ -6,15 +6,14 @@ use inrush_rows::calendar::now_microseconds;
 use inrush_rows::ids::{RunName, UnitKey};
 
 use super::members;
-use super::prepared::ContractRun;
 use crate::driver::OpenDestination;
-use crate::driver::plan::{self, ContractEarlier, ContractFlow, ContractPlan};
+use crate::driver::plan::{self, ContractEarlier, ContractPlan};
 use crate::error::Error;
 use crate::ledger::each_record;
 use crate::pipeline::RunOptions;
 use crate::pipeline::naming::{holder, new_run_name};
 use crate::plan::package_runs::PackageRuns;
-use crate::plan::{ContentChecks, UnitAccounts, UnitIndex, UnitPlace, identity};
+use crate::plan::{ContentChecks, UnitAccounts, UnitIndex, UnitPlace};
 use crate::report::RunFolder;
 use crate::run::announcements;
 use crate::run::prepared::{self, PreparedRun};
@@ -67,7 +66,7 @@ pub async fn prepare(
     destination: &dyn Destination,
     package: &Package,
     options: &RunOptions<'_>,
-) -> Result<Preparation<ContractRun>, Error> {
+) -> Result<Preparation, Error> {
     let mut tries = 0;
     let (plan, begun) = loop {
         let planning = plan(destination, package, options);
@@ -76,7 +75,7 @@ pub async fn prepare(
             return Ok(Preparation::AlreadyLoaded(Box::new(AlreadyLoaded {
                 run: run.name.clone(),
                 accounts: std::mem::take(accounts),
-                plan,
+                plan: plan.load(),
             })));
         }
         if let Some(run) = &options.replays {
@@ -101,13 +100,10 @@ pub async fn prepare(
         resumed,
         wanted,
     } = begun;
+    let plan = plan.load();
     announcements::planned(&plan, options);
-    let name = open.record().name.clone();
-    let folder = RunFolder::open(&options.runs_folder, &name)?;
-    let mut run = ContractRun {
-        prepared: PreparedRun::new(plan, name, resumed, folder),
-        open,
-    };
+    let folder = RunFolder::open(&options.runs_folder, &open.record().name)?;
+    let mut run = PreparedRun::new(plan, open, resumed, folder);
     if resumed {
         keep(destination, &mut run, &wanted)?;
     }
@@ -122,22 +118,16 @@ pub async fn join(
     options: &RunOptions<'_>,
     sent: &SentPlan,
     folder: RunFolder,
-) -> Result<ContractRun, Error> {
+) -> Result<PreparedRun, Error> {
     let planning = plan(destination, package, options);
-    let mut plan = options.unless_stopped(planning).await?;
-    let targets_digest = targets_digest(&plan);
-    sent.settle(&mut plan, package, &targets_digest)?;
-    for (flow, sent) in plan.flows.iter_mut().zip(&sent.flows) {
-        for (unit, sent) in flow.units.iter_mut().zip(&sent.units) {
-            unit.set_shared(sent.is_shared);
-        }
-    }
-    let open = destination.join(&sent.run, &targets(&plan), &holder())?;
+    let planned = options.unless_stopped(planning).await?;
+    let targets = targets(&planned);
+    let mut plan = planned.load();
+    drop(planned);
+    sent.settle(&mut plan, package)?;
+    let open = destination.join(&sent.run, &targets, &holder())?;
     announcements::planned(&plan, options);
-    let mut run = ContractRun {
-        prepared: PreparedRun::new(plan, sent.run.name.clone(), true, folder),
-        open,
-    };
+    let mut run = PreparedRun::new(plan, open, true, folder);
     sort_out(destination, &mut run, |_| true)?;
     Ok(run)
 }
@@ -145,15 +135,6 @@ pub async fn join(
 /// The targets of a plan.
 pub fn targets(plan: &ContractPlan) -> Vec<TargetPlan> {
     plan.flows.iter().map(|flow| flow.target.clone()).collect()
-}
-
-/// A digest of the targets as a plan fills them.
-pub fn targets_digest(plan: &ContractPlan) -> String {
-    let text = |flow: &ContractFlow| {
-        serde_json::to_string(&flow.target).expect("a target has only keys that are text")
-    };
-    let texts: Vec<String> = plan.flows.iter().map(text).collect();
-    identity::digest(texts.iter().map(String::as_str))
 }
 
 /// A run that the ledger knows and that holds its lock.
@@ -214,7 +195,7 @@ fn begin(
 /// Keeps the units that the plan can use, and drops the others from the destination.
 fn keep(
     destination: &dyn Destination,
-    run: &mut ContractRun,
+    run: &mut PreparedRun,
     wanted: &UnitAccounts,
 ) -> Result<(), Error> {
     let unwanted = sort_out(destination, run, |place| wanted.get(place).is_some())?;
@@ -224,11 +205,12 @@ fn keep(
 /// Keeps the units of the run in the ledger that are wanted, and returns the keys of the others.
 fn sort_out(
     destination: &dyn Destination,
-    run: &mut ContractRun,
+    run: &mut PreparedRun,
     is_wanted: impl Fn(UnitPlace) -> bool,
 ) -> Result<Vec<UnitKey>, Error> {
-    let ContractRun { prepared, open, .. } = run;
-    let PreparedRun { plan, kept, .. } = prepared;
+    let PreparedRun {
+        plan, open, kept, ..
+    } = run;
     let index = UnitIndex::new(&plan.flows);
     let mut unwanted = Vec::new();
     each_record(destination, open.record(), &mut |record| {

@@ -47,7 +47,7 @@ fn stopped(
     options: &PlanOptions<'_>,
     notes: &mut Vec<String>,
 ) -> Result<ContractEarlier, PlanError> {
-    let planned: Vec<PlannedFiles<'_>> = flows.iter().map(PlannedFiles::of).collect();
+    let planned: Vec<PlannedFiles<'_>> = flows.iter().map(|flow| PlannedFiles::of(flow)).collect();
     let index = UnitIndex::new(flows);
     let mut before = FilesBefore::new(&planned);
     let mut kept = UnitAccounts::none(flows);

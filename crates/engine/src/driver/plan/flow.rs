@@ -214,7 +214,7 @@ impl ContractFlowPlanner<'_> {
             name,
         };
         Ok(ContractFlow {
-            load: LoadFlow {
+            load: Arc::new(LoadFlow {
                 reading,
                 mode: self.flow.mode,
                 has_rows: facts.as_ref().map(|facts| facts.has_rows),
@@ -224,10 +224,15 @@ impl ContractFlowPlanner<'_> {
                 asked_members,
                 turn: 0,
                 sums,
-            },
+                keeps_versions: target
+                    .merge
+                    .as_ref()
+                    .is_some_and(|it| it.versions.is_some()),
+                is_analyzed: self.package.run.asks_to_analyze(),
+                units,
+            }),
             target,
             facts,
-            units,
         })
     }
 

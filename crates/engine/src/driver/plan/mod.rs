@@ -18,14 +18,14 @@ mod unplanned;
 
 use std::collections::BTreeSet;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use inrush_destination::{
-    Abilities, Destination, OwnMemory, RunRecord, RunSteps, StepsRequest, StepsTarget, Streams,
-    TargetFacts, TargetName, TargetPlan,
+    Abilities, Ability, Destination, OwnMemory, RunRecord, RunSteps, StepsRequest, StepsTarget,
+    Streams, TargetFacts, TargetName, TargetPlan,
 };
 use inrush_package::{LoadOrder, Package, RunSettings};
 use inrush_rows::ids::RunId;
-use inrush_source::Split;
 
 use self::flow::ContractFlowPlanner;
 use crate::ledger::Account;
@@ -34,15 +34,14 @@ use crate::plan::UnitAccounts;
 use crate::plan::abilities::require_of_run;
 use crate::plan::earlier::EarlierWork;
 use crate::plan::load_flow::LoadFlow;
-use crate::plan::load_unit::LoadUnit;
 use crate::plan::long_units::share_among;
 use crate::plan::memory::LoadMemory;
 use crate::plan::outputs;
 use crate::plan::package_runs::PackageRuns;
 use crate::plan::since;
-use crate::plan::{MemoryBound, PlanError, PlanOptions, PlannedFlow, Reading, UnitPlace, identity};
+use crate::plan::{MemoryBound, PlanError, PlanOptions, UnitPlace, identity};
 use crate::report::ServerReport;
-use crate::run::plan::{LedgerRecords, PlanFacts, RunPlan};
+use crate::run::plan::{LedgerRecords, LoadPlan, PlanFacts};
 
 /// Bytes that are kept of each split from the plan to the report (its account, its time), in addition to its path.
 /// Measured with Parquet: 1,700, and 2,200 while the lists of many files grow.
@@ -52,7 +51,7 @@ const FILE_BYTES: u64 = 2_300;
 #[derive(Clone, Debug)]
 pub struct ContractPlan {
     /// The parts that do not depend on the destination.
-    pub facts: PlanFacts,
+    pub facts: Arc<PlanFacts>,
     /// What the destination can do.
     pub abilities: Abilities,
     /// The flows.
@@ -79,13 +78,11 @@ impl Deref for ContractPlan {
 #[derive(Clone, Debug)]
 pub struct ContractFlow {
     /// The part that does not depend on the destination.
-    pub load: LoadFlow,
+    pub load: Arc<LoadFlow>,
     /// The target after the run.
     pub target: TargetPlan,
     /// The target before the run, if it exists.
     pub facts: Option<TargetFacts>,
-    /// The load units.
-    pub units: Vec<LoadUnit>,
 }
 
 /// The results and remains of earlier runs of the same package.
@@ -124,46 +121,21 @@ impl Deref for ContractFlow {
 
 impl DerefMut for ContractFlow {
     fn deref_mut(&mut self) -> &mut LoadFlow {
-        &mut self.load
+        Arc::make_mut(&mut self.load)
     }
 }
 
-impl DerefMut for ContractPlan {
-    fn deref_mut(&mut self) -> &mut PlanFacts {
-        &mut self.facts
-    }
-}
-
-impl ContractFlow {
-    /// The splits of all units.
-    pub fn splits(&self) -> impl Iterator<Item = &Split> {
-        self.units.iter().flat_map(|unit| &unit.splits)
-    }
-}
-
-impl PlannedFlow for ContractFlow {
-    fn units(&self) -> impl ExactSizeIterator<Item = &LoadUnit> {
-        self.units.iter()
-    }
-
-    fn unit(&self, at: usize) -> &LoadUnit {
-        &self.units[at]
-    }
-
-    fn units_mut(&mut self) -> (&Reading, impl ExactSizeIterator<Item = &mut LoadUnit>) {
-        (&self.load.reading, self.units.iter_mut())
-    }
-}
-
-impl RunPlan for ContractPlan {
-    type Flow = ContractFlow;
-
-    fn flows(&self) -> &[ContractFlow] {
-        &self.flows
-    }
-
-    fn flows_mut(&mut self) -> &mut [ContractFlow] {
-        &mut self.flows
+impl ContractPlan {
+    /// The plan as the driver runs it.
+    pub fn load(&self) -> LoadPlan {
+        LoadPlan {
+            facts: Arc::clone(&self.facts),
+            flows: self
+                .flows
+                .iter()
+                .map(|flow| Arc::clone(&flow.load))
+                .collect(),
+        }
     }
 }
 
@@ -259,8 +231,10 @@ pub async fn build(
         is_resumed: matches!(earlier, ContractEarlier::Stopped { .. }),
     };
     let memory = MemoryBound::of_flows(&flows, &load);
+    let is_joined = abilities.can.contains(&Ability::SeveralHosts);
+    let targets_digest = is_joined.then(|| targets_digest(&flows));
     let mut plan = ContractPlan {
-        facts: PlanFacts {
+        facts: Arc::new(PlanFacts {
             package: package.name.clone(),
             package_hash,
             plan_hash: String::new(),
@@ -282,7 +256,9 @@ pub async fn build(
             },
             ledger_records: LedgerRecords::Transactions,
             reloads_units_alone: false,
-        },
+            paced_by: "`rate_bytes_max` asks",
+            targets_digest,
+        }),
         abilities,
         flows,
         earlier,
@@ -290,11 +266,13 @@ pub async fn build(
         switched_before,
     };
     plan.steps = steps_of(destination, &plan)?;
-    plan.facts.notes.extend(plan.steps.notes.iter().cloned());
-    let readings = plan.flows.iter_mut().map(|flow| &mut flow.load.reading);
+    let readings = plan.flows.iter_mut().map(|flow| &mut flow.reading);
     outputs::settle(package, readings.collect())?;
-    plan.facts.lineage = lineage::of_plan(&plan, package);
-    plan.facts.plan_hash = identity::digest(plan.outline().iter().map(String::as_str));
+    let plan_hash = identity::digest(plan.outline().iter().map(String::as_str));
+    let facts = Arc::make_mut(&mut plan.facts);
+    facts.notes.extend(plan.steps.notes.iter().cloned());
+    facts.lineage = lineage::of_flows(&plan.flows, package);
+    facts.plan_hash = plan_hash;
     Ok(plan)
 }
 
@@ -317,6 +295,15 @@ fn steps_of(destination: &dyn Destination, plan: &ContractPlan) -> Result<RunSte
         resumes,
         analyzes: plan.settings.asks_to_analyze(),
     })?)
+}
+
+/// A digest of the targets as a plan fills them.
+fn targets_digest(flows: &[ContractFlow]) -> String {
+    let text = |flow: &ContractFlow| {
+        serde_json::to_string(&flow.target).expect("a target has only keys that are text")
+    };
+    let texts: Vec<String> = flows.iter().map(text).collect();
+    identity::digest(texts.iter().map(String::as_str))
 }
 
 /// A name for comparison: in lower case if the destination ignores case.

@@ -22,6 +22,7 @@ use crate::preflight::measure::MeasuredDestination;
 use crate::preflight::read::ReadFound;
 use crate::preflight::result::{PreflightReport, PreflightStep, StepFound};
 use crate::preflight::{MeasuringTime, PreflightOptions, findings, sample_batches, steps};
+use crate::run::plan::LoadPlan;
 
 /// Why rows are not written, if no [`Scratch`] can be made.
 const NO_SCRATCH: &str = "the destination has no other place for a trial load";
@@ -45,12 +46,11 @@ pub struct ContractPreflight<'a> {
 }
 
 impl MeasuredDestination for ContractPreflight<'_> {
-    type Plan = ContractPlan;
     /// The reason if a figure is missing.
     type Found = String;
 
-    fn plan(&self) -> &ContractPlan {
-        self.plan
+    fn plan(&self) -> LoadPlan {
+        self.plan.load()
     }
 
     fn client(&self) -> Client<'_> {

@@ -8,6 +8,7 @@ pub mod session_samples;
 pub mod source_side;
 mod steps;
 
+use crate::plan::load_flow::LoadFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -23,7 +24,6 @@ use self::session_samples::SessionSamples;
 use self::source_side::SourceSide;
 use self::steps::Steps;
 use crate::gauge::Gauge;
-use crate::plan::PlannedFlow;
 
 /// The time between two samples.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -49,8 +49,8 @@ impl FlowCount {
 }
 
 /// The counts of all flows of a plan, by their names.
-pub fn named_counts<'a, F: PlannedFlow>(
-    flows: &[F],
+pub fn named_counts<'a>(
+    flows: &[Arc<LoadFlow>],
     counts: &'a [FlowCount],
 ) -> Vec<(String, &'a FlowCount)> {
     let names = flows.iter().map(|flow| flow.reading.name.clone());

@@ -30,7 +30,7 @@ const ROWS_PER_SLICE: usize = 256;
 pub struct CarefulCopy<'a> {
     session: Session,
     flow: &'a FlowPlan,
-    unit: &'a UnitPlan,
+    unit: UnitPlan<'a>,
     /// The table that takes the rows, and its schema.
     table: (&'a str, &'a str),
     columns: Vec<String>,
@@ -51,7 +51,7 @@ impl<'a> CarefulCopy<'a> {
     pub fn new(
         session: Session,
         flow: &'a FlowPlan,
-        unit: &'a UnitPlan,
+        unit: UnitPlan<'a>,
         settings: &'a RunSettings,
         after_undo: Vec<String>,
         stop: Stop,
@@ -63,7 +63,7 @@ impl<'a> CarefulCopy<'a> {
             Publish::Straight(_) => (flow.schema.as_str(), flow.table.as_str()),
             _ => (
                 settings.staging_schema.as_str(),
-                unit.staging_table.as_str(),
+                unit.load.staging_table.as_str(),
             ),
         };
         Ok(CarefulCopy {
@@ -159,7 +159,7 @@ impl<'a> CarefulCopy<'a> {
         // The COPY has no FREEZE, which a savepoint prevents.
         let mut writer = CopyWriter::begin(
             &self.session,
-            &self.unit.copy_shared,
+            &self.unit.statements.copy_shared,
             self.pool.clone(),
             self.stop.clone(),
             self.doing.clone(),

@@ -73,7 +73,7 @@ impl Need {
         &self,
         plan: &Plan,
         flow: &FlowPlan,
-        unit: &UnitPlan,
+        unit: UnitPlan<'_>,
         refused: &RefusedStaged,
     ) -> Additions {
         let table = qualified(&plan.settings.staging_schema, &unit.staging_table);

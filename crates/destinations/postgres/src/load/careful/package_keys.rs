@@ -3,6 +3,7 @@
 //! into both, at the end of each statement like a foreign key. The trigger is dropped before the unit is committed;
 //! when the table is attached, the server checks the foreign key itself.
 
+use inrush_engine::native::plan::LoadUnit;
 use std::collections::BTreeMap;
 
 use super::staged_row_order::Order;
@@ -135,7 +136,7 @@ impl PackageKey {
     fn filled(&self, plan: &Plan) -> Vec<String> {
         let referred = &plan.flows[self.referred_flow];
         let schema = &plan.settings.staging_schema;
-        let of_unit = |unit: &UnitPlan| match &referred.publish {
+        let of_unit = |unit: &LoadUnit| match &referred.publish {
             Publish::Insert | Publish::Upsert { .. } => {
                 vec![qualified(schema, &unit.staging_table)]
             }
@@ -156,7 +157,7 @@ impl PackageKey {
         &self,
         plan: &Plan,
         flow: &FlowPlan,
-        unit: &UnitPlan,
+        unit: UnitPlan<'_>,
         number: usize,
         refused: &RefusedStaged,
     ) -> Additions {

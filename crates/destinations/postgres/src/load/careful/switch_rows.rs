@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use inrush_destination::{RefusedStagedRow, RowsInSource};
 use inrush_engine::error::Error;
+use inrush_engine::native::plan::LoadUnit;
 use inrush_engine::native::sums::Tally;
 use inrush_engine::verify::VerifyError;
 
@@ -19,7 +20,7 @@ use super::savepoint::Savepoint;
 use super::staged_row_order::Order;
 use crate::load::prepared::PostgresRun;
 use crate::load_error::LoadError;
-use crate::plan::{FlowPlan, UnitPlan};
+use crate::plan::FlowPlan;
 use crate::quote::{literal, qualified};
 use crate::switch::{CarefulRows, CopiedRows, RowStatements, SwitchError};
 use crate::verify::Comparison;
@@ -69,7 +70,7 @@ impl<'a> SwitchRows<'a> {
     ) -> Result<CopiedRows, LoadError> {
         let run = self.run;
         let flow = &run.plan.flows[flow_index];
-        let is_unit = |unit: &UnitPlan| unit.staging_table == staging_table;
+        let is_unit = |unit: &LoadUnit| unit.staging_table == staging_table;
         let unit_index = flow.units.iter().position(is_unit);
         let unit_index = unit_index.expect("the switch copies units of the plan");
         let unit = &flow.units[unit_index];

@@ -1,0 +1,7 @@
+//! Where the units and splits of a plan are, by indexes.
+
+/// A unit, by the indexes of its flow and of itself.
+pub type UnitPlace = (usize, usize);
+
+/// A split, by the indexes of its flow, of its unit, and of itself.
+pub type SplitPlace = (usize, usize, usize);
