@@ -22,20 +22,10 @@ pub mod changed {
     pub use crate::plan::changed::{FilesBefore, PlannedFiles, note, refuse};
 }
 
-/// The fields that fill the columns of a target.
-pub mod columns {
-    pub use crate::plan::columns::{KnownColumns, Match, TargetColumns, column};
-}
-
 /// The earlier run that a plan continues, or that leaves it nothing to do.
 pub mod earlier {
     pub use crate::plan::earlier::{EarlierRun, EarlierWork, find};
     pub use crate::plan::package_runs::PackageRuns;
-}
-
-/// Counts and sums that were promised with the files.
-pub mod expect {
-    pub use crate::plan::expect::{ExpectPlan, places, plan, refuse_sums_with_steps, summed};
 }
 
 /// Flows that load the outputs of one source.
@@ -77,9 +67,12 @@ pub mod script {
     pub use crate::plan::script::{ScriptPart, fmt_script};
 }
 
-/// The ranges of a key that earlier runs have loaded.
-pub mod range_marks {
-    pub use crate::plan::range_marks::are_asked;
+/// What a flow reads: its inputs, and its columns with the types of the destination.
+pub mod reading {
+    pub use crate::plan::columns::{KnownColumns, TargetColumns};
+    pub use crate::plan::expect::ExpectPlan;
+    pub use crate::plan::flow_reading::{FlowReading, ReadingRequest};
+    pub use crate::plan::resolved_columns::{ColumnTyped, TargetTypes};
 }
 
 /// Rows that are new since a mark.
@@ -89,8 +82,5 @@ pub mod since {
 
 /// The steps that rows pass before they are loaded.
 pub mod steps {
-    pub use crate::plan::steps::{
-        AskedMembers, AskedSteps, BoundSteps, DerivedTarget, MemberKey, MemberNumbers, Members,
-        StepPlan,
-    };
+    pub use crate::plan::steps::{AskedMembers, MemberKey, MemberNumbers, Members, StepPlan};
 }

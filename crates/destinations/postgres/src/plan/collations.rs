@@ -1,5 +1,6 @@
 //! The collations that the columns of a new target take over from the table that is read.
 
+use inrush_rows::column::Column;
 use inrush_rows::column_policy::ValueSource;
 use inrush_source::ColumnCollation;
 
@@ -13,6 +14,7 @@ pub async fn take_over(
     session: &Session,
     target: &str,
     of_source: &[ColumnCollation],
+    columns: &[Column],
     resolved: &mut ResolvedColumns,
     notes: &mut Vec<String>,
 ) -> Result<(), PostgresError> {
@@ -20,7 +22,7 @@ pub async fn take_over(
         return Ok(());
     }
     let mut wanted = Vec::new();
-    for (index, column) in resolved.columns.iter().enumerate() {
+    for (index, column) in columns.iter().enumerate() {
         let collation = of_source.iter().find(|one| one.column == column.name);
         if let (Some(collation), ValueSource::Field(_)) = (collation, &column.source) {
             wanted.push((index, collation));

@@ -1,33 +1,26 @@
 //! The columns of a flow, resolved by the catalog and the server's types.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use inrush_destination::address::POSTGRES_NAME_BYTES_MAX;
 use inrush_destination::sums::ColumnForm;
-use inrush_engine::native::plan::columns::{KnownColumns, Match, TargetColumns, column};
-use inrush_engine::native::plan::steps::{BoundSteps, DerivedTarget, StepPlan};
+use inrush_engine::native::plan::reading::{ColumnTyped, KnownColumns, TargetColumns, TargetTypes};
 use inrush_engine::plan::PlanError;
 use inrush_pgclient::{ClientError, native_types};
 use inrush_pgcopy::{NativeShape, PgType};
 use inrush_rows::column::{Column, ColumnType, SpecialType};
 use inrush_rows::native_type::NativeType;
-use inrush_source::{AS_TEXT, Source, read_as_text};
+use inrush_source::{AS_TEXT, read_as_text};
 use tokio_postgres::error::SqlState;
 
 use super::WireForm;
+use super::flow_target::FlowTarget;
 use crate::catalog::{CatalogColumn, TableFacts};
 use crate::plan::failure::PlanFailure;
 use crate::staging::NewColumn;
 use crate::types::{self, PostgresType};
 use crate::{PostgresError, Session};
 
-/// The columns of a flow, resolved.
+/// The forms of a flow's columns, each list in the order of the columns.
 pub struct ResolvedColumns {
-    /// The columns that are loaded, in the package's order, or else in that of the files; derived ones come last.
-    pub columns: Vec<Column>,
-    /// Fields of a record, including those that are skipped.
-    pub field_count: usize,
     /// Their types as the server writes them.
     pub type_sql: Vec<String>,
     /// Their types in the catalog: OID and modifier.
@@ -42,192 +35,190 @@ pub struct ResolvedColumns {
     pub forms: Vec<ColumnForm>,
     /// Columns whose values the server may change silently, with their types.
     pub unchecked: Vec<String>,
-    /// The columns that are read, if the flow has steps.
-    read: Option<ReadColumns>,
 }
 
-/// The columns before the steps of a flow.
-struct ReadColumns {
-    columns: Vec<Column>,
-    /// Indexes of the read columns that are loaded unchanged. They come first among the loaded columns.
-    passed: Vec<usize>,
-    steps: BoundSteps,
+/// The type of a column. `shape` is the form of its values, if they come in the binary form of another database.
+#[derive(Clone)]
+pub struct ColumnForms {
+    resolved: PostgresType,
+    shape: Option<NativeShape>,
 }
 
-impl ResolvedColumns {
-    /// The columns that the source fills.
-    pub fn filled_by_source(&mut self) -> &mut [Column] {
-        match &mut self.read {
-            Some(read) => &mut read.columns,
-            None => &mut self.columns,
-        }
+impl ColumnTyped for ColumnForms {
+    fn column_type(&self) -> &ColumnType {
+        &self.resolved.column_type
     }
 
-    /// The plan of the steps, once the columns that are read have their policies.
-    pub fn steps(&mut self, source: &dyn Source) -> Result<Option<Arc<StepPlan>>, PlanError> {
-        let Some(ReadColumns {
-            columns,
-            passed,
-            steps,
-        }) = self.read.take()
-        else {
-            return Ok(None);
-        };
-        let plan = steps.plan(columns, &passed, &mut self.columns, source)?;
-        Ok(Some(Arc::new(plan)))
+    fn is_never_null(&self) -> bool {
+        self.resolved.not_null
     }
 }
 
-/// Resolves the columns of a flow against the catalog. `fields_native` has the forms of fields whose values are in a source's
-/// own binary form.
-pub async fn resolve(
-    session: &Session,
-    known: &KnownColumns<'_>,
-    facts: Option<&TableFacts>,
-    fields_native: &[Option<NativeType>],
-) -> Result<ResolvedColumns, PlanFailure> {
-    let matches = known.matches(false)?;
-    let mut read: Vec<Column> = Vec::with_capacity(matches.columns.len());
-    let mut passed = Vec::with_capacity(matches.columns.len());
-    let mut loaded = Loaded::default();
-    let mut new = NewTypes {
-        session,
-        known,
-        named: BTreeMap::new(),
-    };
-    let mut natives = Vec::new();
-    let target = |place: Option<usize>| place.and_then(|place| facts?.columns.get(place));
-    for (index, found) in matches.columns.iter().enumerate() {
-        let Match { detail, source, .. } = found;
-        let (mut resolved, nullable) = match target(found.place) {
-            Some(column) => existing(known, column)?,
-            None => {
-                let type_name = match found.is_loaded {
-                    true => known.type_name(detail)?,
-                    false => known.type_name_for_steps(detail)?,
-                };
-                let resolved = new.resolve(type_name, &detail.name).await?;
-                let nullable = detail.nullable && !resolved.not_null;
-                (resolved, nullable)
-            }
-        };
-        let nullable = nullable && known.key != Some(detail.name.as_str());
-        let field = source.field_index();
-        let sent = field.and_then(|index| fields_native.get(index)?.as_ref());
-        let mut shape = None;
-        if let Some(sent) = sent {
-            let key = (sent, resolved.catalog_type);
-            let passing = match natives.iter().find(|(known, _)| *known == key) {
-                Some((_, passing)) => Option::clone(passing),
-                None => native_types::passing(session, sent, resolved.catalog_type)
-                    .await
-                    .map_err(PostgresError::from)?,
-            };
-            natives.push((key, passing.clone()));
-            if passing.is_some() {
-                pass_unchanged(&mut resolved, sent);
-            }
-            shape = passing;
-        }
-        let own = column(
-            known,
-            detail,
-            source,
-            resolved.column_type.clone(),
-            nullable,
-        );
-        read.push(own.clone());
-        if found.is_loaded {
-            passed.push(index);
-            loaded.push(own, resolved, shape);
+/// The types of a server, and the target in its catalog if that exists.
+pub struct ServerTypes<'a> {
+    session: &'a Session,
+    facts: Option<&'a TableFacts>,
+    /// What is known of forms that values come in, with the types of their columns.
+    natives: Vec<((NativeType, (u32, i32)), Option<NativeShape>)>,
+}
+
+impl<'a> ServerTypes<'a> {
+    /// The types of this session's database.
+    pub fn new(session: &'a Session, facts: Option<&'a TableFacts>) -> ServerTypes<'a> {
+        ServerTypes {
+            session,
+            facts,
+            natives: Vec::new(),
         }
     }
-    let read = match known.steps {
-        None => None,
-        Some(asked) => {
-            let target_columns = facts.map(names);
-            let steps = asked.bind(&read, target_columns.as_ref(), known.target)?;
-            for derived in steps.derived() {
-                let (resolved, nullable) = match target(derived.place) {
-                    Some(column) => existing(known, column)?,
-                    None => (new.derived(derived).await?, true),
-                };
-                let nullable = nullable && known.key != Some(derived.name.as_str());
-                let own = BoundSteps::column(derived, resolved.column_type.clone(), nullable);
-                loaded.push(own, resolved, None);
-            }
-            Some(ReadColumns {
-                columns: read,
-                passed,
-                steps,
-            })
-        }
-    };
-    let Loaded {
-        columns,
-        type_sql,
-        catalog_types,
-        wire,
-        native_shapes,
-        new_columns,
-        unchecked,
-    } = loaded;
-    if columns.is_empty() && read.is_some() {
-        return Err(known
-            .mismatch(
-                "no column is loaded".to_owned(),
-                "derive a column of the target, or load one of the source",
-            )
-            .into());
+
+    fn columns(&self) -> &[CatalogColumn] {
+        self.facts.map_or(&[], |facts| &facts.columns)
     }
-    if facts.is_none()
-        && let Some(long) = new_columns
+}
+
+impl TargetTypes for ServerTypes<'_> {
+    type Type = ColumnForms;
+    type Error = PlanFailure;
+
+    const TAKES_NATIVE: bool = true;
+
+    fn folds_names(&self) -> bool {
+        false
+    }
+
+    fn target_columns(&self) -> Option<TargetColumns> {
+        let facts = self.facts?;
+        let name = |column: &CatalogColumn| column.name.clone();
+        let filled = facts
+            .columns
             .iter()
-            .find(|column| column.name.len() > POSTGRES_NAME_BYTES_MAX)
-    {
-        let what = format!(
-            "column `{}` has a name of {} bytes, and a name of PostgreSQL has at most {POSTGRES_NAME_BYTES_MAX}",
-            long.name,
-            long.name.len()
-        );
-        let mend = "list the columns in the package, and give this one a shorter name";
-        return Err(known.mismatch(what, mend).into());
+            .filter(|column| !column.generated && !column.of_versions);
+        Some(TargetColumns {
+            all: facts.columns.iter().map(name).collect(),
+            filled: filled.map(name).collect(),
+        })
     }
-    if let Some(facts) = facts {
-        let required = facts.columns.iter().filter(|column| {
+
+    fn existing(
+        &self,
+        known: &KnownColumns<'_>,
+        column: usize,
+    ) -> Result<(ColumnForms, bool), PlanError> {
+        let column = &self.columns()[column];
+        refuse_filled_by_server(known, column)?;
+        let forms = ColumnForms {
+            resolved: column.resolved.clone(),
+            shape: None,
+        };
+        Ok((forms, !column.not_null))
+    }
+
+    async fn named(
+        &self,
+        known: &KnownColumns<'_>,
+        type_name: &str,
+        column: &str,
+    ) -> Result<ColumnForms, PlanFailure> {
+        let resolved = types::resolve_name(self.session, type_name, column)
+            .await
+            .map_err(|error| refused(known, error, type_name, column))?;
+        Ok(ColumnForms {
+            resolved,
+            shape: None,
+        })
+    }
+
+    async fn native(
+        &mut self,
+        mut forms: ColumnForms,
+        sent: &NativeType,
+    ) -> Result<ColumnForms, PlanFailure> {
+        let catalog_type = forms.resolved.catalog_type;
+        let is_same =
+            |known: &(NativeType, (u32, i32))| known.0 == *sent && known.1 == catalog_type;
+        let passing = match self.natives.iter().find(|(known, _)| is_same(known)) {
+            Some((_, passing)) => passing.clone(),
+            None => {
+                let passing = native_types::passing(self.session, sent, catalog_type).await;
+                let passing = passing.map_err(PostgresError::from)?;
+                self.natives
+                    .push(((sent.clone(), catalog_type), passing.clone()));
+                passing
+            }
+        };
+        if passing.is_some() {
+            pass_unchanged(&mut forms.resolved, sent);
+        }
+        forms.shape = passing;
+        Ok(forms)
+    }
+
+    fn required(&self) -> Vec<&str> {
+        let required = self.columns().iter().filter(|column| {
             column.not_null
                 && !column.has_default
                 && !column.generated
                 && !column.of_versions
                 && !column.identity
         });
-        let filled = columns.iter().map(|column| column.name.as_str()).collect();
-        known.require(required.map(|column| column.name.as_str()), &filled)?;
+        required.map(|column| column.name.as_str()).collect()
     }
-    let forms = columns
-        .iter()
-        .map(|column| ColumnForm::new(&column.column_type))
-        .collect();
-    let wire = wire_form(&columns, &type_sql, wire);
-    refuse_text(known, &columns, &wire)?;
-    Ok(ResolvedColumns {
-        forms,
-        columns,
-        field_count: matches.field_count,
-        type_sql,
-        catalog_types,
-        wire,
-        native_shapes,
-        new_columns,
-        unchecked,
-        read,
-    })
+}
+
+impl ResolvedColumns {
+    /// The columns with the forms in which their values are sent. Refuses names and forms that the server does not take.
+    pub fn of(
+        target: &FlowTarget<'_>,
+        columns: &[Column],
+        types: Vec<ColumnForms>,
+    ) -> Result<ResolvedColumns, PlanError> {
+        let mut loaded = Loaded::default();
+        for (column, forms) in columns.iter().zip(types) {
+            loaded.push(column, forms);
+        }
+        let Loaded {
+            type_sql,
+            catalog_types,
+            wire,
+            native_shapes,
+            new_columns,
+            unchecked,
+        } = loaded;
+        if target.facts.is_none()
+            && let Some(long) = new_columns
+                .iter()
+                .find(|column| column.name.len() > POSTGRES_NAME_BYTES_MAX)
+        {
+            let what = format!(
+                "column `{}` has a name of {} bytes, and a name of PostgreSQL has at most {POSTGRES_NAME_BYTES_MAX}",
+                long.name,
+                long.name.len()
+            );
+            let mend = "list the columns in the package, and give this one a shorter name";
+            return Err(target.mismatch(what, mend));
+        }
+        let forms = columns
+            .iter()
+            .map(|column| ColumnForm::new(&column.column_type))
+            .collect();
+        let wire = wire_form(columns, &type_sql, wire);
+        refuse_text(target, columns, &wire)?;
+        Ok(ResolvedColumns {
+            forms,
+            type_sql,
+            catalog_types,
+            wire,
+            native_shapes,
+            new_columns,
+            unchecked,
+        })
+    }
 }
 
 /// The columns that are loaded, as far as they are resolved.
 #[derive(Default)]
 struct Loaded {
-    columns: Vec<Column>,
     type_sql: Vec<String>,
     catalog_types: Vec<(u32, i32)>,
     wire: Vec<Option<PgType>>,
@@ -237,10 +228,10 @@ struct Loaded {
 }
 
 impl Loaded {
-    /// Adds a column. `shape` is the form of its values, if they come in the binary form of another database.
-    fn push(&mut self, column: Column, resolved: PostgresType, shape: Option<NativeShape>) {
+    fn push(&mut self, column: &Column, forms: ColumnForms) {
+        let ColumnForms { resolved, shape } = forms;
         if let Some(shape) = shape.filter(|shape| !shape.is_plain()) {
-            self.native_shapes.push((self.columns.len(), shape));
+            self.native_shapes.push((self.type_sql.len(), shape));
         }
         self.new_columns.push(NewColumn {
             name: column.name.clone(),
@@ -255,15 +246,7 @@ impl Loaded {
         self.catalog_types.push(resolved.catalog_type);
         self.wire.push(resolved.wire);
         self.type_sql.push(resolved.sql);
-        self.columns.push(column);
     }
-}
-
-/// Types of columns that the target does not have. Wide tables have few types.
-struct NewTypes<'a> {
-    session: &'a Session,
-    known: &'a KnownColumns<'a>,
-    named: BTreeMap<String, PostgresType>,
 }
 
 /// True if the server refused the words of a statement, or a value in them: `numeric(0)` is neither known nor right.
@@ -271,67 +254,39 @@ fn is_of_words(code: &SqlState) -> bool {
     code.code().starts_with("42") || code.code().starts_with("22")
 }
 
-impl NewTypes<'_> {
-    async fn resolve(
-        &mut self,
-        type_name: &str,
-        column: &str,
-    ) -> Result<PostgresType, PlanFailure> {
-        if let Some(resolved) = self.named.get(type_name) {
-            return Ok(resolved.clone());
+/// The failure of a type. If the server knows no such type, the package is wrong, and the message names its flow.
+fn refused(
+    known: &KnownColumns<'_>,
+    error: ClientError,
+    type_name: &str,
+    column: &str,
+) -> PlanFailure {
+    match error {
+        ClientError::Refused {
+            code,
+            message,
+            hint,
+            ..
+        } if is_of_words(&code) => {
+            let what = format!(
+                "column `{column}`: {type_name:?} is not a type for a new table: the server says: {message}"
+            );
+            let own = format!(
+                "name a type that the database has (`\\dT` of psql lists its own ones), or make this one there first; \
+                 if the rows come from a database, you can {}",
+                read_as_text(["...", &format!("{column}{AS_TEXT}")])
+            );
+            let mismatch = known.mismatch(what, hint.as_deref().unwrap_or(&own));
+            mismatch.into()
         }
-        let resolved = types::resolve_name(self.session, type_name, column)
-            .await
-            .map_err(|error| self.refused(error, type_name, column))?;
-        self.named.insert(type_name.to_owned(), resolved.clone());
-        Ok(resolved)
-    }
-
-    /// The failure of a type. If the server knows no such type, the package is wrong, and the message names its flow.
-    fn refused(&self, error: ClientError, type_name: &str, column: &str) -> PlanFailure {
-        match error {
-            ClientError::Refused {
-                code,
-                message,
-                hint,
-                ..
-            } if is_of_words(&code) => {
-                let what = format!(
-                    "column `{column}`: {type_name:?} is not a type for a new table: the server says: {message}"
-                );
-                let own = format!(
-                    "name a type that the database has (`\\dT` of psql lists its own ones), or make this one there first; \
-                     if the rows come from a database, you can {}",
-                    read_as_text(["...", &format!("{column}{AS_TEXT}")])
-                );
-                let known = self.known.mismatch(what, hint.as_deref().unwrap_or(&own));
-                known.into()
-            }
-            error => PostgresError::from(error).into(),
-        }
-    }
-
-    async fn derived(&mut self, derived: &DerivedTarget) -> Result<PostgresType, PlanFailure> {
-        match &derived.type_name {
-            Some(type_name) => self.resolve(type_name, &derived.name).await,
-            None => Err(self
-                .known
-                .mismatch(
-                    format!(
-                        "a new target cannot have the derived column `{}`: no type holds its values",
-                        derived.name
-                    ),
-                    "create the target first, or CAST the column AS VARCHAR",
-                )
-                .into()),
-        }
+        error => PostgresError::from(error).into(),
     }
 }
 
-fn existing(
+fn refuse_filled_by_server(
     known: &KnownColumns<'_>,
     column: &CatalogColumn,
-) -> Result<(PostgresType, bool), PlanError> {
+) -> Result<(), PlanError> {
     if column.generated {
         return Err(known.mismatch(
             format!("the server computes column `{}` itself", column.name),
@@ -350,7 +305,7 @@ fn existing(
             known.origin.without_a_column(),
         ));
     }
-    Ok((column.resolved.clone(), !column.not_null))
+    Ok(())
 }
 
 fn wire_form(columns: &[Column], type_sql: &[String], wire: Vec<Option<PgType>>) -> WireForm {
@@ -382,7 +337,7 @@ fn pass_unchanged(resolved: &mut PostgresType, sent: &NativeType) {
 
 /// Refuses values in binary form beside columns that can be sent only as text.
 fn refuse_text(
-    known: &KnownColumns<'_>,
+    target: &FlowTarget<'_>,
     columns: &[Column],
     wire: &WireForm,
 ) -> Result<(), PlanError> {
@@ -393,7 +348,7 @@ fn refuse_text(
         )
     };
     match (wire, columns.iter().find(is_native)) {
-        (WireForm::Text { reason }, Some(column)) => Err(known.mismatch(
+        (WireForm::Text { reason }, Some(column)) => Err(target.mismatch(
             format!(
                 "column `{}` comes in binary form, but the rows must be sent as text: {reason}",
                 column.name
@@ -401,18 +356,5 @@ fn refuse_text(
             "read both columns in the same way: both as the source has them, or both as text (NAME::text)",
         )),
         _ => Ok(()),
-    }
-}
-
-/// The names of a target's columns.
-pub fn names(facts: &TableFacts) -> TargetColumns {
-    let name = |column: &CatalogColumn| column.name.clone();
-    let filled = facts
-        .columns
-        .iter()
-        .filter(|column| !column.generated && !column.of_versions);
-    TargetColumns {
-        all: facts.columns.iter().map(name).collect(),
-        filled: filled.map(name).collect(),
     }
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use inrush_engine::native::plan::LoadFlow;
 use inrush_engine::plan::PlanError;
-use inrush_engine::plan::Reading;
 use inrush_package::{Bounds, OneOrMany};
 
 use super::bounds::Interval;
@@ -67,9 +66,9 @@ fn parts_of_files(
     };
     parts::cut(
         &target.flow_name,
-        &*columns.source,
-        &columns.files.dialect,
-        &columns.resolved.columns[key.column_index],
+        &*columns.read.source,
+        &columns.read.inputs.dialect,
+        &columns.read.columns[key.column_index],
         asked.parts,
         notes,
     )
@@ -111,32 +110,26 @@ impl Stages<'_> {
         let flow = self.request.flow;
         // Sums and keys are read from values.
         let rows_pass = self.columns.rows_pass
-            && self.checks.verify.only_counts()
+            && self.checks.verify().only_counts()
             && self.columns.key_of_units().is_none();
         let units = units.into_iter().map(|unit| (unit.load, unit.statements));
         let (units, statements) = units.unzip();
-        let files = self.columns.files;
-        let resolved = self.columns.resolved;
+        let FlowColumns {
+            mut read,
+            resolved,
+            range_key,
+            members,
+            ..
+        } = self.columns;
+        let nothing_new = read.inputs.nothing_new.take();
+        let asked = self.request.reading(&self.target, None);
+        let reading = read.planned(&asked, self.checks.sums_and_promises);
         FlowPlan {
             load: Arc::new(LoadFlow {
-                reading: Reading {
-                    target: self.target.sql.clone(),
-                    source: self.columns.source,
-                    columns: resolved.columns,
-                    steps: self.columns.steps,
-                    field_count: resolved.field_count,
-                    header: files.header,
-                    dialect: files.dialect,
-                    format: files.format,
-                    reject_hint: files.reject_hint,
-                    reject_limit: flow.rejects,
-                    verify: self.checks.verify,
-                    expect: self.checks.expected,
-                    name: self.target.flow_name,
-                },
+                reading,
                 mode: flow.mode,
                 has_rows: self.target.facts.as_ref().map(|facts| facts.has_rows),
-                nothing_new: files.nothing_new,
+                nothing_new,
                 writes: self.publishing.publish.writes(),
                 saved_table: self.target.sql,
                 asked_members: Vec::new(),
@@ -163,12 +156,12 @@ impl Stages<'_> {
             native_shapes: resolved.native_shapes,
             rows_pass,
             server_copy: self.server_copy,
-            key: match self.columns.range_key {
+            key: match range_key {
                 RangeKey::OfUnits(key) => Some(key),
                 RangeKey::None | RangeKey::OfNewPartitions(_) => None,
             },
             statements,
-            members: self.columns.members,
+            members,
             overlap: self.replacement.overlap,
         }
     }

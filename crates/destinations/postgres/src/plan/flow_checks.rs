@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use inrush_engine::native::plan::expect::{self, ExpectPlan};
+use inrush_engine::native::plan::reading::ExpectPlan;
 use inrush_engine::native::sums::VerifyPlan;
 use inrush_engine::plan::PlanError;
 use inrush_package::Verify;
 
 use super::Publish;
-use super::columns::ResolvedColumns;
 use super::flow_columns::FlowColumns;
 use super::flow_request::FlowRequest;
 use super::flow_target::FlowTarget;
@@ -20,10 +19,8 @@ use crate::verify::{self, ComparedColumn, Comparison};
 pub struct FlowChecks {
     /// The comparison of each unit in the database with the rows that were read.
     pub comparison: Arc<Comparison>,
-    /// The sums over the rows that are read.
-    pub verify: VerifyPlan,
-    /// The numbers that are promised for the files.
-    pub expected: ExpectPlan,
+    /// The sums over the rows that are read, and the numbers that are promised for the files.
+    pub sums_and_promises: (VerifyPlan, ExpectPlan),
 }
 
 impl FlowChecks {
@@ -34,25 +31,20 @@ impl FlowChecks {
         columns: &FlowColumns,
         publishing: &Publishing,
     ) -> Result<FlowChecks, PlanFailure> {
-        let resolved = &columns.resolved;
-        let comparison = Arc::new(compare(request, resolved).await?);
+        let comparison = Arc::new(compare(request, columns).await?);
         refuse_straight(target, publishing, &comparison)?;
-        let name = &target.flow_name;
-        let types = resolved.type_sql.iter();
-        let mut verify = VerifyPlan::new(&resolved.columns, types, comparison.sums());
-        verify.summed = expect::places(name, &expect::summed(request.flow), &verify)?;
-        let expected = expect::plan(
-            request.flow,
-            name,
-            request.options.folder,
-            &*columns.source,
-            columns.files.delimiter(),
-        )?;
+        let types = columns.resolved.type_sql.iter();
+        let asked = request.reading(target, None);
+        let checks = columns.read.checks(&asked, types, comparison.sums())?;
         Ok(FlowChecks {
             comparison,
-            verify,
-            expected,
+            sums_and_promises: checks,
         })
+    }
+
+    /// The sums over the rows that are read.
+    pub fn verify(&self) -> &VerifyPlan {
+        &self.sums_and_promises.0
     }
 }
 
@@ -80,7 +72,7 @@ fn refuse_straight(
 /// The columns that are compared. The server's hash is tested before it is used.
 async fn compare(
     request: &FlowRequest<'_>,
-    resolved: &ResolvedColumns,
+    columns: &FlowColumns,
 ) -> Result<Comparison, PlanFailure> {
     let level = request.flow.verify.unwrap_or(request.package.run.verify);
     let is_utf8 = request.server.is_utf8;
@@ -103,7 +95,8 @@ async fn compare(
             .into());
         }
     }
-    let columns = resolved.columns.iter().zip(&resolved.forms);
+    let FlowColumns { read, resolved, .. } = columns;
+    let columns = read.columns.iter().zip(&resolved.forms);
     Ok(Comparison {
         level,
         is_utf8,

@@ -1,19 +1,13 @@
 //! Second stage of a flow's plan: its files, its columns, and its range partition key.
 
-use std::sync::Arc;
-
-use inrush_engine::native::plan::columns::KnownColumns;
-use inrush_engine::native::plan::expect;
-use inrush_engine::native::plan::range_marks;
-use inrush_engine::native::plan::steps::{AskedSteps, StepPlan};
+use inrush_engine::native::plan::reading::FlowReading;
 use inrush_engine::plan::PlanError;
-use inrush_engine::plan::flow_inputs::{FlowAsked, FlowInputs};
 use inrush_package::{Bounds, Flow, Mode};
-use inrush_rows::column::ColumnType;
+use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::column_policy::ValueSource;
-use inrush_source::{Source, TablePartitioning};
+use inrush_source::TablePartitioning;
 
-use super::columns::{self, ResolvedColumns};
+use super::columns::{ResolvedColumns, ServerTypes};
 use super::flow_request::FlowRequest;
 use super::flow_target::{Arrival, FlowTarget};
 use super::{
@@ -34,16 +28,12 @@ pub enum RangeKey {
 
 /// The files and columns of a flow.
 pub struct FlowColumns {
-    /// The examined files.
-    pub files: FlowInputs,
-    /// The files as a source.
-    pub source: Arc<dyn Source>,
-    /// The columns that are loaded.
+    /// The files, with their columns.
+    pub read: FlowReading,
+    /// The forms of the columns.
     pub resolved: ResolvedColumns,
     /// The source sends rows in the form that the columns take.
     pub rows_pass: bool,
-    /// The steps of the flow, if it has any.
-    pub steps: Option<Arc<StepPlan>>,
     /// The members that its lookups add to their references.
     pub members: Vec<MembersPlan>,
     /// The column of the range partition key of the target, or of the future target.
@@ -60,93 +50,42 @@ impl FlowColumns {
         notes: &mut Vec<String>,
     ) -> Result<FlowColumns, PlanFailure> {
         let flow = request.flow;
-        let name = &target.flow_name;
         let facts = target.facts.as_ref();
-        let target_columns = facts.map(columns::names);
-        let steps = AskedSteps::of(request.package, flow, name, request.options)?;
-        let filled = target_columns.as_ref().map(|names| match &steps {
-            Some(steps) => steps.filled_by_source(names),
-            None => names.filled.clone(),
-        });
-        let since = match flow
-            .source
-            .as_ref()
-            .and_then(|source| source.since.as_ref())
-        {
-            Some(_) => {
-                let (runs, target) = (request.runs, &target.sql);
-                let stopped = runs.since_stopped(target)?;
-                Some(request.options.since(runs.since_marks(target)?, stopped))
-            }
-            None => None,
-        };
-        let ranges = match range_marks::are_asked(flow) {
-            true => {
-                let found = request.runs.ranges(&target.sql)?;
-                request.options.ranges(flow, found)
-            }
-            false => Vec::new(),
-        };
-        let asked = FlowAsked {
-            flow,
-            name,
-            folder: request.options.folder,
-            package: request.package,
-            filled: filled.as_deref(),
-            since: since.as_ref(),
-            ranges: &ranges,
-            is_reference: false,
-        };
-        let mut files = request.options.sources.look(&asked, notes)?;
         let key_name = key_name(flow, target);
-        let known = KnownColumns {
-            // A default partition takes rows without a key.
-            key: key_name
-                .as_deref()
-                .filter(|_| !target.is_routed() || facts.is_none()),
-            ..files.known(&asked, &target.sql, target_columns.as_ref(), steps.as_ref())
-        };
-        let mut resolved =
-            columns::resolve(request.session, &known, facts, &files.natives()).await?;
-        notes.extend(known.note_of_unpivoted());
+        // A default partition takes rows without a key.
+        let key = key_name.as_deref();
+        let key = key.filter(|_| !target.is_routed() || facts.is_none());
+        let asked = request.reading(target, key);
+        let mut types = ServerTypes::new(request.session, facts);
+        let (read, types) = FlowReading::of(&asked, &mut types, notes).await?;
+        let mut resolved = ResolvedColumns::of(target, &read.columns, types)?;
         if facts.is_none() {
-            let of_source = &files.collations;
+            let of_source = &read.inputs.collations;
             collations::take_over(
                 request.session,
                 &target.sql,
                 of_source,
+                &read.columns,
                 &mut resolved,
                 notes,
             )
             .await?;
         }
-        let field_count = resolved.field_count;
-        let source = files.settle(flow, name, resolved.filled_by_source(), field_count)?;
-        let steps = resolved.steps(&*source)?;
-        expect::refuse_sums_with_steps(flow, name)?;
-        own_source::refuse(request, target, &*source).await?;
-        let rows_pass =
-            passing::rows_pass(request.session, &*source, &resolved, steps.is_some()).await?;
+        let source = &*read.source;
+        own_source::refuse(request, target, source).await?;
+        let rows_pass = passing::rows_pass(request.session, &read, &resolved).await?;
         notes.extend(unchecked_types::answer(
             request,
             target,
             &resolved.unchecked,
         )?);
-        let range_key = range_key(flow, target, key_name.as_deref(), &resolved)?;
-        let adding = members::plan(
-            request,
-            target,
-            steps.as_deref(),
-            &resolved,
-            key_name.as_deref(),
-        );
+        let range_key = range_key(flow, target, key_name.as_deref(), &read.columns, &resolved)?;
+        let adding = members::plan(request, target, &read, &resolved, key_name.as_deref());
         let members = adding.await?;
         Ok(FlowColumns {
-            files,
-            source,
+            read,
             resolved,
             rows_pass,
-            steps,
             members,
             key_name,
             range_key,
@@ -163,7 +102,7 @@ impl FlowColumns {
 
     /// The partitions of the table that is read, if a new target gets them.
     pub fn partitioning_of_source(&self) -> Option<&TablePartitioning> {
-        let structure = self.files.structure.as_ref()?;
+        let structure = self.read.inputs.structure.as_ref()?;
         structure.partitioning.as_ref()
     }
 
@@ -198,6 +137,7 @@ fn range_key(
     flow: &Flow,
     target: &FlowTarget<'_>,
     key_name: Option<&str>,
+    columns: &[Column],
     resolved: &ResolvedColumns,
 ) -> Result<RangeKey, PlanError> {
     let asks_bounds = matches!(flow.bounds, Bounds::List(_) | Bounds::Every(_));
@@ -208,7 +148,7 @@ fn range_key(
     if target.is_routed() && target.facts.is_some() && !asks_bounds {
         return Ok(RangeKey::None);
     }
-    let key = key_plan(flow, target, column, resolved)?;
+    let key = key_plan(flow, target, column, columns, resolved)?;
     Ok(match target.is_routed() {
         true => RangeKey::OfNewPartitions(key),
         false => RangeKey::OfUnits(key),
@@ -219,10 +159,10 @@ fn key_plan(
     flow: &Flow,
     target: &FlowTarget<'_>,
     column: &str,
+    columns: &[Column],
     resolved: &ResolvedColumns,
 ) -> Result<KeyPlan, PlanError> {
-    let column_index = resolved
-        .columns
+    let column_index = columns
         .iter()
         .position(|known| known.name == column)
         .ok_or_else(|| {
@@ -235,7 +175,7 @@ fn key_plan(
         (target.is_routed(), &flow.bounds),
         (true, Bounds::Every(_)) | (false, Bounds::List(_) | Bounds::Every(_) | Bounds::Parts(_))
     );
-    if is_read_before && resolved.columns[column_index].source == ValueSource::Derived {
+    if is_read_before && columns[column_index].source == ValueSource::Derived {
         return Err(target.mismatch(
             format!(
                 "the partition key `{column}` is derived by a step, and these bounds are planned from the keys in the files"
@@ -246,7 +186,7 @@ fn key_plan(
             },
         ));
     }
-    let kind = match &resolved.columns[column_index].column_type {
+    let kind = match &columns[column_index].column_type {
         ColumnType::Int16 | ColumnType::Int32 | ColumnType::Int64 => KeyKind::Integer,
         ColumnType::Date => KeyKind::Date,
         ColumnType::Timestamp { .. } | ColumnType::TimestampTz { .. } => KeyKind::Timestamp,

@@ -2,9 +2,11 @@
 
 use inrush_engine::native::plan::PlanOptions;
 use inrush_engine::native::plan::earlier::PackageRuns;
+use inrush_engine::native::plan::reading::ReadingRequest;
 use inrush_package::{Flow, Package};
 
 use super::Commit;
+use super::flow_target::FlowTarget;
 use super::routing::KeyScans;
 use crate::Session;
 use crate::server_facts::ServerFacts;
@@ -31,7 +33,24 @@ pub struct FlowRequest<'a> {
     pub table: &'a str,
 }
 
-impl FlowRequest<'_> {
+impl<'a> FlowRequest<'a> {
+    /// The flow as it is read into its target, whose partition key `key` is never NULL.
+    pub fn reading<'r>(
+        &'r self,
+        target: &'r FlowTarget<'_>,
+        key: Option<&'r str>,
+    ) -> ReadingRequest<'r> {
+        ReadingRequest {
+            package: self.package,
+            flow: self.flow,
+            name: &target.flow_name,
+            target: &target.sql,
+            key,
+            options: self.options,
+            runs: self.runs,
+        }
+    }
+
     /// When rows that are written directly to the target are committed; `None` if there are staging tables.
     pub fn straight(&self) -> Option<Commit> {
         match (self.flow.atomic, self.package.run.staging) {

@@ -20,8 +20,8 @@ pub async fn declared(
     let (Some(key), Bounds::List(_) | Bounds::Every(_)) = (columns.key_of_units(), bounds) else {
         return Ok(Vec::new());
     };
-    let source = &*columns.source;
-    let column = &columns.resolved.columns[key.column_index];
+    let source = &*columns.read.source;
+    let column = &columns.read.columns[key.column_index];
     let first_keys = first_keys(&target.flow_name, source, column)?;
     let inputs = 0..source.input_count();
     let file_names: Vec<String> = inputs

@@ -1,10 +1,10 @@
 //! Decides whether the rows of another PostgreSQL server can be sent on without decoding.
 
+use inrush_engine::native::plan::reading::FlowReading;
 use inrush_pgclient::native_types;
 use inrush_rows::column::Column;
 use inrush_rows::column_policy::ColumnPolicies;
 use inrush_rows::native_type::NativeType;
-use inrush_source::Source;
 
 use super::WireForm;
 use super::columns::ResolvedColumns;
@@ -14,14 +14,18 @@ use crate::{PostgresError, Session};
 /// a flow with steps never pass: a step may change, leave out or refuse each of them.
 pub async fn rows_pass(
     session: &Session,
-    source: &dyn Source,
+    read: &FlowReading,
     resolved: &ResolvedColumns,
-    has_steps: bool,
 ) -> Result<bool, PostgresError> {
-    let Some(forms) = source.native_forms() else {
+    let Some(forms) = read.source.native_forms() else {
         return Ok(false);
     };
-    if !may_pass(forms.len(), &resolved.columns, &resolved.wire, has_steps) {
+    if !may_pass(
+        forms.len(),
+        &read.columns,
+        &resolved.wire,
+        read.steps.is_some(),
+    ) {
         return Ok(false);
     }
     let pairs = forms

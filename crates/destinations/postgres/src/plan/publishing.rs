@@ -59,7 +59,7 @@ impl Publishing {
             }
             (_, Arrival::Staged) => staged(request, target, columns, &taken),
         };
-        let primary_key = &columns.files.primary_key;
+        let primary_key = &columns.read.inputs.primary_key;
         let is_plain = matches!(publish, Publish::Rename { .. });
         let (new_indexes, taken) = match planner {
             Some(planner) => new_indexes(target, columns, &publish, planner, notes),
@@ -90,7 +90,7 @@ async fn index_planner<'a>(
     columns: &'a FlowColumns,
     taken: &BTreeSet<String>,
 ) -> Result<Option<IndexPlanner<'a>>, PlanFailure> {
-    let (None, Some(structure)) = (&target.facts, &columns.files.structure) else {
+    let (None, Some(structure)) = (&target.facts, &columns.read.inputs.structure) else {
         return Ok(None);
     };
     let mut taken = taken.clone();
@@ -120,11 +120,11 @@ fn new_indexes(
         _ => {}
     }
     let mut found = Vec::new();
-    let primary_key = &columns.files.primary_key;
+    let primary_key = &columns.read.inputs.primary_key;
     if !matches!(publish, Publish::Rename { .. }) && !primary_key.is_empty() {
         found.extend(planner.take_over_primary_key(target.table, primary_key));
     }
-    if let Some(structure) = &columns.files.structure {
+    if let Some(structure) = &columns.read.inputs.structure {
         found.extend(planner.take_over(&structure.indexes));
     }
     if !planner.left_out.is_empty() {
@@ -142,7 +142,7 @@ async fn merged(
 ) -> Result<Publish, PlanFailure> {
     let key = request.flow.key_columns()?;
     let names: Vec<String> = columns
-        .resolved
+        .read
         .columns
         .iter()
         .map(|column| column.name.clone())
@@ -154,7 +154,7 @@ async fn merged(
         }
         Some(scd) => {
             let ledger = &request.package.run.ledger_schema;
-            let loaded = &columns.resolved.columns;
+            let loaded = &columns.read.columns;
             let planned = VersionsPlan::plan(request.session, target, loaded, &key, scd, ledger);
             let versions = planned.await?;
             (vec![versions.index().clone()], Some(Box::new(versions)))
@@ -175,7 +175,7 @@ fn staged(
     taken: &BTreeSet<String>,
 ) -> Publish {
     let flow = request.flow;
-    let primary_key = &columns.files.primary_key;
+    let primary_key = &columns.read.inputs.primary_key;
     match (&target.facts, &columns.key_name) {
         (None, Some(_)) => Publish::CreatePartitioned {
             columns: columns.resolved.new_columns.clone(),

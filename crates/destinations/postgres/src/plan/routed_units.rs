@@ -18,7 +18,7 @@ pub async fn route(
         route,
         target.facts.as_ref(),
         planner.columns.key_of_new_partitions(),
-        &planner.columns.resolved.columns,
+        &planner.columns.read.columns,
     )
     .await?;
     let routed = units.into_iter().map(|unit| {

@@ -176,7 +176,7 @@ async fn way(
     if let WireForm::Text { reason } = &columns.resolved.wire {
         return Ok(Err(format!("it takes only binary COPY, but {reason}")));
     }
-    let loaded = &columns.resolved.columns;
+    let loaded = &columns.read.columns;
     if let Publish::Straight(_) = &publishing.publish {
         // The table exists, so the extension itself can be asked.
         let names: Vec<&str> = loaded.iter().map(|column| column.name.as_str()).collect();

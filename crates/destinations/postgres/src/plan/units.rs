@@ -50,9 +50,9 @@ impl<'a> UnitPlanner<'a> {
         let resolved = &columns.resolved;
         let shape = Shape {
             target: &target.sql,
-            dialect: &columns.files.dialect,
+            dialect: &columns.read.inputs.dialect,
             encoding: request.flow.format.encoding.as_deref(),
-            columns: &resolved.columns,
+            columns: &columns.read.columns,
             type_sql: &resolved.type_sql,
             wire: &resolved.wire,
             key: columns.key_name.as_deref(),
@@ -64,9 +64,9 @@ impl<'a> UnitPlanner<'a> {
             publish: &publishing.publish,
             level: checks.comparison.level,
             trailer: request.flow.trailer.as_ref(),
-            summed: &checks.verify.summed,
+            summed: &checks.verify().summed,
             new_indexes: &publishing.new_indexes,
-            steps: columns.steps.as_deref(),
+            steps: columns.read.steps.as_deref(),
         };
         UnitPlanner {
             request,
@@ -84,7 +84,7 @@ impl<'a> UnitPlanner<'a> {
     pub fn plan(&self, intervals: &[Interval], parts: &[Part]) -> Result<Vec<NewUnit>, PlanError> {
         let splits: Vec<Split> = match parts {
             [] => {
-                let source = &self.columns.source;
+                let source = &self.columns.read.source;
                 let whole = |index| Split::of(source.input(index), source.whole(index));
                 (0..source.input_count()).map(whole).collect()
             }
@@ -133,7 +133,7 @@ impl<'a> UnitPlanner<'a> {
         let key = self.columns.key_of_units();
         let (bounds, key_bounds) = match (interval, key) {
             (Some(interval), Some(key)) => {
-                let column = &self.columns.resolved.columns[key.column_index];
+                let column = &self.columns.read.columns[key.column_index];
                 let flow_name = &self.target.flow_name;
                 let (bounds, key_bounds) = bounds::unit_bounds(flow_name, key, column, interval)?;
                 (Some(bounds), key_bounds)
@@ -158,7 +158,7 @@ impl<'a> UnitPlanner<'a> {
         if let Publish::Straight(_) = self.publishing.publish {
             let mut load = load;
             if load.filling == Filling::EachSplit {
-                load.share(&*self.columns.source)?;
+                load.share(&*self.columns.read.source)?;
             }
             let statements = self.straight_statements();
             return Ok(NewUnit { load, statements });
@@ -219,7 +219,7 @@ impl<'a> UnitPlanner<'a> {
     pub fn copy(&self, schema: &str, table: &str, freeze: bool) -> String {
         let columns: Vec<&str> = self
             .columns
-            .resolved
+            .read
             .columns
             .iter()
             .map(|column| column.name.as_str())
@@ -253,7 +253,7 @@ impl<'a> UnitPlanner<'a> {
         let Some(facts) = &self.target.facts else {
             return Vec::new();
         };
-        let loaded = &self.columns.resolved.columns;
+        let loaded = &self.columns.read.columns;
         let numbered =
             facts
                 .numbered(loaded)

@@ -6,21 +6,19 @@ use inrush_destination::{
     Abilities, Ability, ColumnPlan, Destination, ReplacedRows, TargetName, TargetPlan,
 };
 use inrush_package::{Bounds, Flow, Keep, OneOrMany, Package, Verify};
-use inrush_source::Source;
 
-use super::columns::{self, Resolved};
+use super::columns::{self, ContractTypes};
 use super::members;
 use super::merge::AskedMerge;
 use super::units::UnitPlanner;
 use super::{ContractFlow, bounds, refuse};
-use crate::plan::flow_inputs::FlowAsked;
+use crate::plan::flow_reading::{FlowReading, ReadingRequest};
 use crate::plan::identity::description::{self, Description};
 use crate::plan::load_flow::{LoadFlow, Writes};
 use crate::plan::package_runs::PackageRuns;
-use crate::plan::range_marks;
-use crate::plan::steps::{AskedMembers, AskedSteps, Given};
-use crate::plan::{PlanError, PlanOptions, Reading, abilities, expect};
-use crate::verify::{ColumnSums, DriverSums, VerifyPlan};
+use crate::plan::steps::{AskedMembers, Given};
+use crate::plan::{PlanError, PlanOptions, abilities};
+use crate::verify::{ColumnSums, DriverSums};
 
 /// Makes the plan of one flow.
 pub struct ContractFlowPlanner<'a> {
@@ -42,7 +40,7 @@ pub struct ContractFlowPlanner<'a> {
 
 impl ContractFlowPlanner<'_> {
     /// The plan. Notes for the user are added to `notes`.
-    pub fn plan(&self, notes: &mut Vec<String>) -> Result<ContractFlow, PlanError> {
+    pub async fn plan(&self, notes: &mut Vec<String>) -> Result<ContractFlow, PlanError> {
         let name = self
             .flow
             .name
@@ -73,97 +71,63 @@ impl ContractFlowPlanner<'_> {
                 self.name.sql
             ));
         }
-        let target_columns = facts.as_ref().map(columns::names);
-        let steps = AskedSteps::of(self.package, self.flow, &name, self.options)?;
-        let filled = target_columns.as_ref().map(|names| match &steps {
-            Some(steps) => steps.filled_by_source(names),
-            None => names.filled.clone(),
-        });
-        let since = match self.flow.source.as_ref().and_then(|it| it.since.as_ref()) {
-            Some(_) => {
-                let (runs, target) = (self.runs, &self.name.sql);
-                let stopped = runs.since_stopped(target)?;
-                Some(self.options.since(runs.since_marks(target)?, stopped))
-            }
-            None => None,
-        };
-        let ranges = match range_marks::are_asked(self.flow) {
-            true => {
-                let found = self.runs.ranges(&self.name.sql)?;
-                self.options.ranges(self.flow, found)
-            }
-            false => Vec::new(),
-        };
-        let asked = FlowAsked {
+        let request = ReadingRequest {
+            package: self.package,
             flow: self.flow,
             name: &name,
-            folder: self.options.folder,
-            package: self.package,
-            filled: filled.as_deref(),
-            since: since.as_ref(),
-            ranges: &ranges,
-            is_reference: false,
+            target: &self.name.sql,
+            key: None,
+            options: self.options,
+            runs: self.runs,
         };
-        let mut read = self.options.sources.look(&asked, notes)?;
-        if facts.is_none() && !read.primary_key.is_empty() {
+        let mut types = ContractTypes {
+            destination: self.destination,
+            facts: facts.as_ref(),
+        };
+        let (mut read, types) = FlowReading::of(&request, &mut types, notes).await?;
+        if facts.is_none() && !read.inputs.primary_key.is_empty() {
             notes.push(format!(
                 "{} is new, and does not get the primary key of the source ({})",
                 self.name.sql,
-                read.primary_key.join(", ")
+                read.inputs.primary_key.join(", ")
             ));
         }
-        let target_columns = target_columns.as_ref();
-        let known = read.known(&asked, &self.name.sql, target_columns, steps.as_ref());
-        read.refuse_native(&name)?;
-        let mut resolved = columns::resolve(self.destination, &known, facts.as_ref())?;
-        notes.extend(known.note_of_unpivoted());
-        let field_count = resolved.field_count;
-        let source = read.settle(self.flow, &name, resolved.filled_by_source(), field_count)?;
-        let steps = resolved.steps(&*source)?;
-        expect::refuse_sums_with_steps(self.flow, &name)?;
-        let merge = merge.map(|merge| merge.plan(&resolved.planned, facts.as_ref()));
+        let planned = columns::planned(&read.columns, types);
+        let merge = merge.map(|merge| merge.plan(&planned, facts.as_ref()));
         let merge = merge.transpose()?;
-        let partition_by = self.partition_by(&name, &resolved, facts.as_ref())?;
+        let partition_by = self.partition_by(&name, &planned, facts.as_ref())?;
         let asked_members = AskedMembers::of(
             self.package,
             self.flow,
             &name,
-            steps.as_deref(),
+            read.steps.as_deref(),
             &partition_by,
         )?;
-        let members = members::plan(self.destination, &asked_members, &resolved.planned)?;
+        let members = members::plan(self.destination, &asked_members, &planned)?;
         let bounds = match takes_new_bounds && (facts.is_none() || has_new_bounds) {
-            true => self.bounds(&name, &resolved, &partition_by, &*source)?,
+            true => self.bounds(&name, &read, &planned, &partition_by)?,
             false => Vec::new(),
         };
-        let types = resolved.planned.iter().map(|planned| &planned.sql);
-        let mut verify = VerifyPlan::new(&resolved.columns, types, None);
-        verify.summed = expect::places(&name, &expect::summed(self.flow), &verify)?;
         let level = self.flow.verify.unwrap_or(self.package.run.verify);
-        let expect = expect::plan(
-            self.flow,
-            &name,
-            self.options.folder,
-            &*source,
-            read.delimiter(),
-        )?;
+        let types = planned.iter().map(|column| &column.sql);
+        let (mut verify, expect) = read.checks(&request, types, None)?;
         let mut shape = Description::default();
         shape
             .say("target", self.name.sql.clone())
-            .say("format", description::dialect(&read.dialect))
+            .say("format", description::dialect(&read.inputs.dialect))
             .say_some("encoding", self.flow.format.encoding.clone())
-            .say("columns", description::columns(&resolved.columns))
-            .say("types", types_of(&resolved.planned))
+            .say("columns", description::columns(&read.columns))
+            .say("types", types_of(&planned))
             .say_unless("partition_by", partition_by.clone(), &Vec::new())
             // A careful load has rejected rows by this key.
             .say_some("merge_key", merge.as_ref().map(|merge| merge.key.clone()));
         description::sums(&mut shape, self.flow.trailer.as_ref(), &verify.summed);
-        description::steps(&mut shape, steps.as_deref());
+        description::steps(&mut shape, read.steps.as_deref());
         // Units that were loaded without sums have none to compare.
         shape.say_word("verify", level);
         let target = TargetPlan {
             name: self.name.clone(),
-            columns: resolved.planned,
+            columns: planned,
             mode,
             replaced: replaced_rows(&self.flow.replace.keep),
             partition_by,
@@ -190,35 +154,24 @@ impl ContractFlowPlanner<'_> {
             abilities: self.abilities,
             run_key: self.runs.run_key(),
             flow: &name,
-            source: &*source,
+            source: &*read.source,
             target: &target,
             shape: &shape,
         };
         let units = units.plan()?;
-        let steps = steps
-            .map(|steps| Given::ask(self.destination, steps, &resolved.columns, level, &*source));
-        let steps = steps.transpose()?;
-        let reading = Reading {
-            target: self.name.sql.clone(),
-            source,
-            columns: resolved.columns,
-            steps,
-            field_count,
-            header: read.header,
-            dialect: read.dialect,
-            format: read.format,
-            reject_hint: read.reject_hint,
-            reject_limit: self.flow.rejects,
-            verify,
-            expect,
-            name,
-        };
+        if let Some(steps) = read.steps.take() {
+            let columns = &read.columns;
+            let given = Given::ask(self.destination, steps, columns, level, &*read.source)?;
+            read.steps = Some(given);
+        }
+        let nothing_new = read.inputs.nothing_new.take();
+        let reading = read.planned(&request, (verify, expect));
         Ok(ContractFlow {
             load: Arc::new(LoadFlow {
                 reading,
                 mode: self.flow.mode,
                 has_rows: facts.as_ref().map(|facts| facts.has_rows),
-                nothing_new: read.nothing_new,
+                nothing_new,
                 writes: Writes::Staged,
                 saved_table: self.flow.table.clone(),
                 asked_members,
@@ -240,7 +193,7 @@ impl ContractFlowPlanner<'_> {
     fn partition_by(
         &self,
         name: &str,
-        resolved: &Resolved,
+        planned: &[ColumnPlan],
         facts: Option<&inrush_destination::TargetFacts>,
     ) -> Result<Vec<String>, PlanError> {
         let asked: Vec<String> = self.flow.partition_column()?.into_iter().collect();
@@ -249,7 +202,7 @@ impl ContractFlowPlanner<'_> {
             what,
             hint: hint.to_owned(),
         };
-        let is_column = |name: &&String| resolved.planned.iter().any(|own| own.name == **name);
+        let is_column = |name: &&String| planned.iter().any(|own| own.name == **name);
         if let Some(column) = asked.iter().find(|name| !is_column(name)) {
             return Err(mismatch(
                 format!("the files have no column `{column}`, which is the partition key"),
@@ -280,14 +233,14 @@ impl ContractFlowPlanner<'_> {
     fn bounds(
         &self,
         name: &str,
-        resolved: &Resolved,
+        read: &FlowReading,
+        planned: &[ColumnPlan],
         partition_by: &[String],
-        source: &dyn Source,
     ) -> Result<Vec<String>, PlanError> {
         let has_bounds = self.abilities.can.contains(&Ability::Bounds);
-        let mut columns = resolved.planned.iter().zip(&resolved.columns);
+        let mut columns = planned.iter().zip(&read.columns);
         match columns.find(|(planned, _)| has_bounds && partition_by.contains(&planned.name)) {
-            Some((_, column)) => bounds::bounds(name, &self.flow.bounds, column, source),
+            Some((_, column)) => bounds::bounds(name, &self.flow.bounds, column, &*read.source),
             None => Ok(Vec::new()),
         }
     }

@@ -179,7 +179,7 @@ pub async fn build(
             runs: &runs,
             name,
         };
-        let Some(mut planned) = options.or_note(planner.plan(&mut notes))? else {
+        let Some(mut planned) = options.or_note(planner.plan(&mut notes).await)? else {
             continue;
         };
         if package.run.order == LoadOrder::Package {

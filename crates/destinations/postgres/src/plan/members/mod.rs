@@ -6,7 +6,8 @@ mod table_facts;
 
 use std::sync::Arc;
 
-use inrush_engine::native::plan::steps::{AskedMembers, Members, StepPlan};
+use inrush_engine::native::plan::reading::FlowReading;
+use inrush_engine::native::plan::steps::{AskedMembers, Members};
 use inrush_engine::plan::PlanError;
 use inrush_rows::suggest::listed;
 
@@ -95,16 +96,21 @@ impl MemberTable {
 pub async fn plan(
     request: &FlowRequest<'_>,
     target: &FlowTarget<'_>,
-    steps: Option<&StepPlan>,
+    read: &FlowReading,
     resolved: &ResolvedColumns,
     key_name: Option<&str>,
 ) -> Result<Vec<MembersPlan>, PlanFailure> {
     let partition_by: Vec<String> = key_name.map(str::to_owned).into_iter().collect();
     let (package, flow) = (request.package, request.flow);
+    let steps = read.steps.as_deref();
     let asked = AskedMembers::of(package, flow, &target.flow_name, steps, &partition_by)?;
     let mut found = Vec::with_capacity(asked.len());
     for asked in asked {
-        found.push(Planner { request, asked }.plan(resolved).await?);
+        let planner = Planner { request, asked };
+        let mut columns = read.columns.iter();
+        let own = columns.position(|column| column.name == planner.asked.own);
+        let type_sql = own.map(|at| resolved.type_sql[at].as_str());
+        found.push(planner.plan(type_sql).await?);
     }
     Ok(found)
 }
@@ -119,7 +125,8 @@ impl Planner<'_> {
         self.asked.refusal(what, &hint.into()).into()
     }
 
-    async fn plan(&self, resolved: &ResolvedColumns) -> Result<MembersPlan, PlanFailure> {
+    /// The members of a reference. `type_sql` is the type of the target's column that has the numbers, if it is loaded.
+    async fn plan(&self, type_sql: Option<&str>) -> Result<MembersPlan, PlanFailure> {
         if let Some(commit) = self.request.straight() {
             return Err(self.refused(
                 &format!(
@@ -143,30 +150,23 @@ impl Planner<'_> {
             Some(schema) => schema.clone(),
             None => catalog::default_schema(self.request.session, &table.name).await?,
         };
-        let column = self.loaded(own, resolved)?;
+        if let Some(type_sql) = type_sql {
+            self.refuse_other_types(own, type_sql)?;
+        }
         Ok(MembersPlan {
             step: *step,
             reference: self
                 .reference(&(schema, table.name.clone()), key, number)
                 .await?,
             places: places.clone(),
-            column,
+            column: type_sql.map(|_| own.clone()),
             members: Arc::clone(members),
         })
     }
 
-    /// The column of the target that has the numbers.
-    fn loaded(&self, own: &str, resolved: &ResolvedColumns) -> Result<Option<String>, PlanFailure> {
-        let at = resolved
-            .columns
-            .iter()
-            .position(|column| column.name == own);
-        let Some(at) = at else {
-            return Ok(None);
-        };
-        let type_sql = resolved.type_sql[at].as_str();
+    fn refuse_other_types(&self, own: &str, type_sql: &str) -> Result<(), PlanFailure> {
         match type_sql {
-            "smallint" | "integer" | "bigint" => Ok(Some(own.to_owned())),
+            "smallint" | "integer" | "bigint" => Ok(()),
             _ => Err(self.refused(
                 &format!("`{own}` of the target has the type {type_sql}, but members are numbered by integers"),
                 "make it an integer column",

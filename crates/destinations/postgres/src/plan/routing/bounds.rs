@@ -109,7 +109,7 @@ pub async fn route(
     if let (Some(key), false) = (key, intervals.is_empty()) {
         for index in planner.missing(key, &intervals).await? {
             let interval = &intervals[index];
-            let column = &columns.resolved.columns[key.column_index];
+            let column = &columns.read.columns[key.column_index];
             let (bounds, _) = bounds::unit_bounds(&target.flow_name, key, column, interval)?;
             route.add(names.take(), bounds);
         }
@@ -179,10 +179,10 @@ impl RoutePlanner<'_> {
                 })?;
                 let scan = all_keys::KeyScan {
                     flow: &self.target.flow_name,
-                    source: &*self.columns.source,
-                    dialect: &self.columns.files.dialect,
-                    column: &self.columns.resolved.columns[key.column_index],
-                    field_count: self.columns.resolved.field_count,
+                    source: &*self.columns.read.source,
+                    dialect: &self.columns.read.inputs.dialect,
+                    column: &self.columns.read.columns[key.column_index],
+                    field_count: self.columns.read.field_count,
                     key,
                     step,
                 };
