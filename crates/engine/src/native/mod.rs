@@ -1,8 +1,8 @@
-//! The engine's surface for a destination that is reached natively: it implements the driver's own traits instead of
-//! the contract of `inrush_destination`. `docs/design/one-driver.md` says when that is necessary.
+//! The engine's surface for a destination that makes its plan itself. `docs/design/one-driver.md` says when that is necessary.
 //!
-//! The driver is the sequence of a run, its transactions and its row loop. It is written once, and the translator of the
-//! contract (`crate::driver`) uses the same traits and parts. Such a destination implements:
+//! The driver is the sequence of a run, its transactions and its row loop. It is written once, and it reaches every destination by
+//! the contract of `inrush_destination`. The planner of the contract (`crate::driver`) uses the same traits and parts. Such a
+//! destination implements:
 //!
 //! | traits | describe |
 //! |---|---|
@@ -10,9 +10,7 @@
 //! | [`sums::DriverSums`], [`sums::BatchSums`] | its own comparison of the rows that were sent with the rows that it has stored |
 //! | [`preflight::MeasuredDestination`], [`preflight::decode::EncodeRows`] | the measurements of a preflight |
 //!
-//! Its ledger is a `RunLedger` of the contract, its run is an `OpenRun` from the first stream to the publish, its streams are
-//! `UnitStream`s, and its server is asked by a `SessionSampler`. [`run::run`] loads with these, and callers use
-//! [`crate::driver_trait::Driver`].
+//! It fills in a [`plan::LoadPlan`]. [`run::run`] loads with it, and callers use [`crate::driver_trait::Driver`].
 //!
 //! The other names here are parts that its implementation uses. Nothing else of the engine is public for such a
 //! destination: the modules beside this one are public for those who call the engine (errors, events, options,
