@@ -15,7 +15,13 @@ pub trait LoadSteps {
     /// Plans and enters the run into the ledger, unless nothing is left to do.
     fn prepare(&self, runtime: &Runtime) -> Result<Preparation, Error>;
 
-    /// Plans the package of a sent plan here, and joins its run if the plan is the same. What the ledger has of it is kept.
+    /// True if other processes can join the run.
+    fn can_be_joined(&self) -> bool {
+        false
+    }
+
+    /// Plans the package of a sent plan here, and joins its run if the plan is the same. What the ledger has of it is kept. Only
+    /// called if the run [can be joined](LoadSteps::can_be_joined).
     fn join(
         &self,
         _runtime: &Runtime,

@@ -50,6 +50,9 @@ pub fn load_share(
     plan_file: &Path,
     share: usize,
 ) -> Result<ShareLoaded, Error> {
+    if !steps.can_be_joined() {
+        return Err(Error::no_several_hosts());
+    }
     let sent = SentPlan::read(plan_file)?;
     let items = sent.share(share)?;
     let folder_path = &folder_of(plan_file, &sent)?;

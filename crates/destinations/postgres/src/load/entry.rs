@@ -98,7 +98,7 @@ impl<'a> Entry<'a> {
         let folder = RunFolder::open(&options.runs_folder, &record.name)?;
         let members = MemberSession::serve(&plan, address, &ledger, record.run_id, &record.name);
         let resumed = matches!(plan.earlier, Earlier::Stopped { .. });
-        let load = plan.load();
+        let load = plan.to_load_plan();
         let open = PostgresRun {
             stored_ways: StoredWays::default(),
             switching: Mutex::default(),

@@ -47,7 +47,7 @@ pub async fn prepare(
         return nothing_to_do(control, first).await;
     }
     first.require_privileges()?;
-    announcements::planned(&first.load(), options);
+    announcements::planned(&first.to_load_plan(), options);
     let mut entry = Entry::new(control, first, options);
     for step in begin_steps::PREPARE {
         if step != PrepareStep::PlanAgain {
@@ -94,7 +94,7 @@ async fn nothing_to_do(control: Session, plan: Plan) -> Result<Preparation, Erro
     };
     control.close().await;
     Ok(Preparation::AlreadyLoaded(Box::new(AlreadyLoaded {
-        plan: plan.load(),
+        plan: plan.to_load_plan(),
         run,
         accounts,
     })))

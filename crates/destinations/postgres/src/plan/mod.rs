@@ -153,7 +153,7 @@ pub enum Earlier {
 
 impl Plan {
     /// The plan as the driver runs it.
-    pub fn load(&self) -> LoadPlan {
+    pub fn to_load_plan(&self) -> LoadPlan {
         LoadPlan {
             facts: Arc::clone(&self.facts),
             flows: self

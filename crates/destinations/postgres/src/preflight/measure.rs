@@ -75,7 +75,7 @@ impl MeasuredDestination for MeasuredServer<'_> {
     type Found = ServerFound;
 
     fn plan(&self) -> LoadPlan {
-        self.preflight.plan.load()
+        self.preflight.plan.to_load_plan()
     }
 
     fn client(&self) -> Client<'_> {

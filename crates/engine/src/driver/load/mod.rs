@@ -74,6 +74,11 @@ impl LoadSteps for ContractSteps<'_> {
         runtime.block_on(prepare::prepare(destination, self.package, self.options))
     }
 
+    fn can_be_joined(&self) -> bool {
+        let can = &self.destination.abilities().can;
+        can.contains(&Ability::SeveralHosts)
+    }
+
     fn join(
         &self,
         runtime: &Runtime,
@@ -81,9 +86,6 @@ impl LoadSteps for ContractSteps<'_> {
         folder: RunFolder,
     ) -> Result<PreparedRun, Error> {
         let destination = self.destination.as_ref();
-        if !destination.abilities().can.contains(&Ability::SeveralHosts) {
-            return Err(Error::no_several_hosts());
-        }
         let joining = prepare::join(destination, self.package, self.options, sent, folder);
         runtime.block_on(joining)
     }

@@ -75,7 +75,7 @@ pub async fn prepare(
             return Ok(Preparation::AlreadyLoaded(Box::new(AlreadyLoaded {
                 run: run.name.clone(),
                 accounts: std::mem::take(accounts),
-                plan: plan.load(),
+                plan: plan.to_load_plan(),
             })));
         }
         if let Some(run) = &options.replays {
@@ -100,7 +100,7 @@ pub async fn prepare(
         resumed,
         wanted,
     } = begun;
-    let plan = plan.load();
+    let plan = plan.to_load_plan();
     announcements::planned(&plan, options);
     let folder = RunFolder::open(&options.runs_folder, &open.record().name)?;
     let mut run = PreparedRun::new(plan, open, resumed, folder);
@@ -122,7 +122,7 @@ pub async fn join(
     let planning = plan(destination, package, options);
     let planned = options.unless_stopped(planning).await?;
     let targets = targets(&planned);
-    let mut plan = planned.load();
+    let mut plan = planned.to_load_plan();
     drop(planned);
     sent.settle(&mut plan, package)?;
     let open = destination.join(&sent.run, &targets, &holder())?;

@@ -127,7 +127,7 @@ impl DerefMut for ContractFlow {
 
 impl ContractPlan {
     /// The plan as the driver runs it.
-    pub fn load(&self) -> LoadPlan {
+    pub fn to_load_plan(&self) -> LoadPlan {
         LoadPlan {
             facts: Arc::clone(&self.facts),
             flows: self

@@ -50,7 +50,7 @@ impl MeasuredDestination for ContractPreflight<'_> {
     type Found = String;
 
     fn plan(&self) -> LoadPlan {
-        self.plan.load()
+        self.plan.to_load_plan()
     }
 
     fn client(&self) -> Client<'_> {
