@@ -4,6 +4,7 @@
 //! twice are refused.
 
 mod changed_values;
+mod counted_units;
 mod finished_units;
 mod laid_out;
 mod outdated_plan;
@@ -173,6 +174,8 @@ fn scene(lay_out: impl Fn(&[SplitFacts<'_>]) -> Layout + Send + Sync + 'static) 
         committed: Mutex::default(),
         open: AtomicUsize::default(),
         finishes_left: AtomicUsize::new(usize::MAX),
+        counts_units: AtomicBool::new(false),
+        misses_a_row: AtomicBool::new(false),
         steps: Mutex::default(),
         meanwhile: Mutex::default(),
         joined_commits_are_lost: false,
