@@ -6,6 +6,7 @@
 //!   lay_out                the load units of a flow, for the plan
 //!   steps                  what the run will do, for the plan
 //!   hazards                what a preflight reports about the destination
+//!   trial_place -> TrialPlace   where a preflight loads its sample (`trial_load.rs`)
 //!   RunLedger              the runs that the destination knows
 //!     runs, units            what earlier runs of the package did
 //!     is_held                whether a process has the lock of a run
@@ -84,6 +85,7 @@ use crate::split_record::SplitRecord;
 use crate::steps::{RunSteps, StepsRequest};
 use crate::sums::{ColumnForm, ExactSum, StagedSums};
 use crate::target::{ResolvedType, TargetFacts, TargetName, TargetPlan};
+use crate::trial_load::TrialPlace;
 
 /// An open connection to a database, or to another place that rows are loaded into.
 pub trait Destination: RunLedger {
@@ -183,6 +185,12 @@ pub trait Destination: RunLedger {
     /// do. A query that the role may not run, or that gets no answer, becomes a note. Nothing is changed.
     fn hazards(&self, _targets: &[TargetPlan], _expected: &ExpectedLoad) -> Result<Vec<Finding>> {
         Ok(Vec::new())
+    }
+
+    /// The place in which a preflight loads its sample into tables like these targets. `None` if this destination has none
+    /// of its own: then the engine tries the load in a [`scratch`](Destination::scratch) destination.
+    fn trial_place(&self, _targets: &[TargetPlan]) -> Result<Option<Box<dyn TrialPlace + '_>>> {
+        Ok(None)
     }
 
     /// The URL of another destination of the same kind in a folder, into which a preflight loads its sample; both are

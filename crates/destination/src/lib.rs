@@ -37,6 +37,7 @@ pub mod steps;
 pub mod sums;
 pub mod target;
 pub mod trial;
+pub mod trial_load;
 pub mod undo;
 
 pub use abilities::{Abilities, Ability, AbilityText, OwnMemory, PublishedTogether, Streams};
@@ -72,4 +73,5 @@ pub use target::{
     TargetPlan, VersionColumns, WriteMode,
 };
 pub use trial::{Finds, LOOKING_FOR_REFUSED, RefusalCause, TrialTest, refused_rows};
+pub use trial_load::{AfterRows, EncodeRows, TrialLoad, TrialPlace, TrialScope, TrialStream};
 pub use undo::{UndoRequest, UndoTarget, UndoneRun, UndoneTarget, undo_targets};

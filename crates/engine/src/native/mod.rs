@@ -8,9 +8,10 @@
 //! |---|---|
 //! | [`run::LoadSteps`] | the steps of a run before its streams: its plan, the lock, the ledger |
 //! | [`sums::DriverSums`], [`sums::BatchSums`] | its own comparison of the rows that were sent with the rows that it has stored |
-//! | [`preflight::MeasuredDestination`], [`preflight::decode::EncodeRows`] | the measurements of a preflight |
+//! | [`preflight::MeasuredDestination`] | what a preflight measures beside its trial loads, and what it predicts |
 //!
-//! It fills in a [`plan::LoadPlan`]. [`run::run`] loads with it, and callers use [`crate::driver_trait::Driver`].
+//! It fills in a [`plan::LoadPlan`], and a preflight tries loads in its `TrialPlace`. [`run::run`] loads with these, and callers use
+//! [`crate::driver_trait::Driver`].
 //!
 //! The other names here are parts that its implementation uses. Nothing else of the engine is public for such a
 //! destination: the modules beside this one are public for those who call the engine (errors, events, options,

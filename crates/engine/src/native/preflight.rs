@@ -1,23 +1,18 @@
-//! The measurements of a preflight: the trait of a measured destination, the measurements that all destinations share, and
-//! the arithmetic that predicts a run from them.
+//! The measurements of a preflight: the trait of a measured destination, and the arithmetic that predicts a run from them.
 
-pub use crate::preflight::at_once::{on_a_thread_each, own_cpu_s};
+pub use crate::preflight::at_once::on_a_thread_each;
 pub use crate::preflight::client::Client;
+pub use crate::preflight::decode::MakeEncoder;
 pub use crate::preflight::findings::record_input_error;
 pub use crate::preflight::measure::{MeasuredDestination, measure};
-pub use crate::preflight::measuring_time::{MeasuringTime, STEP_TIME};
+pub use crate::preflight::measuring_time::STEP_TIME;
 pub use crate::preflight::read::ReadFound;
-pub use crate::preflight::throughput::Throughput;
-pub use crate::preflight::together::{BesideRows, Together};
-
-/// Conversion and encoding of a sample.
-pub mod decode {
-    pub use crate::preflight::decode::{BLOCK_BYTES, EncodeRows, Encoded, Ways};
-}
+pub use crate::preflight::together::Together;
+pub use crate::preflight::trial::{TrialFound, Trials};
 
 /// Findings for the user.
 pub mod findings {
-    pub use crate::preflight::findings::{loaded_already, of_error, of_refusal, words};
+    pub use crate::preflight::findings::{loaded_already, of_error, of_refusal};
 }
 
 /// The measurements of a flow.
@@ -42,18 +37,6 @@ pub mod predict {
     pub use crate::preflight::predict::{
         LeftToRead, PredictedPhases, costs, of_unknown_size, seen, shared, speeds, tell,
         tell_loaded,
-    };
-}
-
-/// The parts of the files that are measured.
-pub mod sample {
-    pub use crate::preflight::sample::{Portion, portions};
-}
-
-/// Batches of rows of the sample.
-pub mod sample_batches {
-    pub use crate::preflight::sample_batches::{
-        Making, Portions, SampleBatches, SampleWork, portion, row_maker, stamp, stream,
     };
 }
 

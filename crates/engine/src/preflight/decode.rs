@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use arrow_array::RecordBatch;
+use inrush_destination::EncodeRows;
 use inrush_rows::cancel::Stop;
 use inrush_system::threads::on_threads;
 
@@ -22,31 +22,34 @@ const TEXT_BYTES_MIN: u64 = 4 << 20;
 const KEPT_BYTES_MAX: usize = 24 << 20;
 
 /// Bytes of encoded rows that are kept in one block, and sent at a time.
-pub const BLOCK_BYTES: usize = 256 << 10;
-
-/// Encodes rows as they are sent.
-pub trait EncodeRows {
-    /// Appends the rows of a batch.
-    fn encode(&mut self, batch: &RecordBatch, block: &mut Vec<u8>) -> Result<(), Error>;
-}
+const BLOCK_BYTES: usize = 256 << 10;
 
 /// Makes a row maker; each thread has its own.
 pub type MakeRows<'a> = &'a (dyn Fn() -> Result<RowMaker, Error> + Sync);
-/// Makes an encoder; `None` if rows are encoded elsewhere.
-pub type MakeEncoder<'a> = &'a (dyn Fn() -> Option<Box<dyn EncodeRows>> + Sync);
-/// The functions that make rows.
-pub type Ways<'a> = (MakeRows<'a>, MakeEncoder<'a>);
+/// Makes an encoder; each thread has its own.
+pub type MakeEncoder<'a> = Box<dyn Fn() -> Box<dyn EncodeRows> + Sync + 'a>;
+/// The functions that make rows, and that encode them if the destination takes encoded rows.
+pub type Ways<'a> = (MakeRows<'a>, Option<&'a MakeEncoder<'a>>);
 
 /// Encoded rows, as they are in a COPY without its header and end.
 #[derive(Clone, Debug, Default)]
 pub struct Encoded {
     /// Blocks of whole rows.
-    pub blocks: Vec<Vec<u8>>,
+    pub blocks: Vec<EncodedBlock>,
     /// Bytes of all of them.
     pub bytes: u64,
     /// Bytes of the text that they were made of.
     pub text_bytes: u64,
     /// Their rows.
+    pub rows: u64,
+}
+
+/// A block of whole rows.
+#[derive(Clone, Debug, Default)]
+pub struct EncodedBlock {
+    /// The rows.
+    pub bytes: Vec<u8>,
+    /// Their number.
     pub rows: u64,
 }
 
@@ -90,14 +93,14 @@ pub fn measure(
         let mut own = Decoded::default();
         let mut maker = make_rows()?;
         let mut stream = sample_batches::stream(making)?;
-        let mut encoder = make_encoder();
+        let mut encoder = make_encoder.map(|make| make());
         let is_over =
             |text_bytes: u64| text_bytes >= text_bytes_min && begun.elapsed() >= measuring_time;
         while !is_over(own.work.meter.text_bytes) {
             let portion = next.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some(portion) = portion else { break };
             let mut batches = sample_batches::portion(making, &mut *stream, &mut maker, portion)?;
-            let mut block = Vec::new();
+            let mut block = EncodedBlock::default();
             let mut encode_ns = 0;
             while let Some(batch) = batches.next_batch()? {
                 if stop.asked().is_some() {
@@ -105,10 +108,10 @@ pub fn measure(
                 }
                 if let Some(encoder) = &mut encoder {
                     let started = Instant::now();
-                    encoder.encode(&batch, &mut block)?;
+                    encoder.encode(&batch, &mut block.bytes)?;
                     encode_ns += nanoseconds(started.elapsed());
-                    own.encoded.rows += batch.num_rows() as u64;
-                    if block.len() >= BLOCK_BYTES {
+                    block.rows += batch.num_rows() as u64;
+                    if block.bytes.len() >= BLOCK_BYTES {
                         keep(&mut own.encoded, &mut block);
                     }
                 }
@@ -146,10 +149,12 @@ pub fn measure(
 }
 
 /// Counts a block, and keeps it if there is room.
-fn keep(encoded: &mut Encoded, block: &mut Vec<u8>) {
-    encoded.bytes += block.len() as u64;
-    if encoded.blocks.len() * BLOCK_BYTES < KEPT_BYTES_MAX && !block.is_empty() {
+fn keep(encoded: &mut Encoded, block: &mut EncodedBlock) {
+    encoded.bytes += block.bytes.len() as u64;
+    encoded.rows += block.rows;
+    if encoded.blocks.len() * BLOCK_BYTES < KEPT_BYTES_MAX && block.rows > 0 {
         encoded.blocks.push(std::mem::take(block));
     }
-    block.clear();
+    block.bytes.clear();
+    block.rows = 0;
 }

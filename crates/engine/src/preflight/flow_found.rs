@@ -40,8 +40,8 @@ pub struct FlowFound {
     pub is_fed: bool,
     /// Bytes that `rate_bytes_max` counts for each byte of text, if the destination takes rows as Arrow batches.
     pub paced_of_text: f64,
-    /// The units that are measured, each with its sample.
-    pub works: Vec<(usize, Vec<Portion>)>,
+    /// The units that are measured, each with its sample; one sample without a unit if it is that of all units.
+    pub works: Vec<(Option<usize>, Vec<Portion>)>,
     /// Reading alone, if its rows come from a database.
     pub source: Option<SourceRead>,
     /// The loader, with one thread.
@@ -66,7 +66,7 @@ impl FlowFound {
         source: &dyn Source,
         stored_bytes: f64,
         left: impl Iterator<Item = &'s Split>,
-        works: Vec<(usize, Vec<Split>)>,
+        works: Vec<(Option<usize>, Vec<Split>)>,
         streams: usize,
     ) -> Result<Option<FlowFound>, Error> {
         let mut found = FlowFound {
@@ -95,9 +95,9 @@ impl FlowFound {
         if stored_bytes == 0.0 && !has_more {
             return Ok(None);
         }
-        let (numbers, splits): (Vec<usize>, Vec<Vec<Split>>) = works.into_iter().unzip();
+        let (units, splits): (Vec<Option<usize>>, Vec<Vec<Split>>) = works.into_iter().unzip();
         let portions = sample::portions(source, &splits, streams)?;
-        found.works = numbers.into_iter().zip(portions).collect();
+        found.works = units.into_iter().zip(portions).collect();
         Ok(Some(found))
     }
 
@@ -265,7 +265,7 @@ mod tests {
     fn flow(input: TestInput) -> Option<(FlowFound, Split)> {
         let source = TestSource::new(input);
         let split = Split::of(source.input(0), source.whole(0));
-        let works = vec![(0, vec![split.clone()])];
+        let works = vec![(Some(0), vec![split.clone()])];
         let left = std::iter::once(&split);
         let stored_bytes = split.size_bytes as f64;
         let found = FlowFound::of(0, &source, stored_bytes, left, works, 2);

@@ -1,19 +1,20 @@
 //! Measures a plan in the order in which data flows, for any destination: the files, the loader, the destination, and then
 //! the whole run.
 
-use crate::plan::load_flow::LoadFlow;
 use std::sync::Arc;
-use std::time::Duration;
 
 use inrush_destination::{ExpectedLoad, LoadVolume};
 use inrush_source::ExpectedReading;
 
 use super::client::Client;
+use super::decode::MakeEncoder;
 use super::flow_found::FlowFound;
 use super::read::ReadFound;
 use super::result::{Finding, PreflightReport, StepFound, Weight};
+use super::trial::{TrialFlow, TrialSettings, Trials};
 use super::{MeasuringTime, files, findings, steps};
 use crate::error::Error;
+use crate::plan::load_flow::LoadFlow;
 use crate::run::plan::LoadPlan;
 
 /// A plan with its destination. [`measure`] calls these in the order in which they are listed.
@@ -30,20 +31,13 @@ pub trait MeasuredDestination {
     /// The flows that have rows left to load, the largest first, each with its sample.
     fn flows(&self) -> Result<Vec<FlowFound>, Error>;
 
-    /// Makes rows of a flow's sample as a stream makes them.
-    fn decode(
-        &self,
-        client: &Client<'_>,
-        found: &mut FlowFound,
-        measuring_time: Duration,
-    ) -> Result<(), Error>;
+    /// Makes encoders of a flow's rows; `None` if the destination takes batches.
+    fn encoder(&self, _flow: usize) -> Option<MakeEncoder<'_>> {
+        None
+    }
 
-    /// Measures how fast the destination takes the rows of the flows, alone and with all steps together.
-    fn destination(
-        &self,
-        flows: &mut [FlowFound],
-        measuring_time: MeasuringTime,
-    ) -> Result<Self::Found, Error>;
+    /// Measures the destination: how fast it takes the rows of the flows ([`Trials::measure`]), and what is its own.
+    fn destination(&self, trials: &mut Trials<'_>) -> Result<Self::Found, Error>;
 
     /// What the measurements of the destination have found besides its speed.
     fn findings(&self, _: &Self::Found) -> Vec<Finding> {
@@ -104,10 +98,30 @@ pub fn measure<D: MeasuredDestination>(
         let reading = &plan.flows[found.index].reading;
         client.read_source(found, reading, measuring_time.step)?;
     }
+    let mut trials = Trials {
+        settings: TrialSettings {
+            client,
+            rate_bytes_max: plan.settings.rate_bytes_max,
+            measuring_time,
+        },
+        flows: Vec::with_capacity(flows.len()),
+    };
     for found in &mut flows {
-        measured.decode(&client, found, measuring_time.step)?;
+        let flow = &plan.flows[found.index];
+        let units = flow.units.iter().collect();
+        let encoder = measured.encoder(found.index);
+        let mut flow = TrialFlow {
+            found,
+            reading: &flow.reading,
+            units,
+            is_encoded: encoder.is_some(),
+            has_rows: false,
+        };
+        flow.decode(&client, encoder.as_ref(), measuring_time.step)?;
+        trials.flows.push(flow);
     }
-    let destination = measured.destination(&mut flows, measuring_time)?;
+    let destination = measured.destination(&mut trials)?;
+    drop(trials);
     for found in &flows {
         let reading = &plan.flows[found.index].reading;
         let rejected = steps::rejected(reading, found.decoded.as_ref());

@@ -4,8 +4,8 @@
 //!
 //! [`planning`] gathers obstacles of the run as [`findings`]; [`sample`] chooses pieces of the files and tables. [`read`] and
 //! [`decode`] measure the loader's own steps, and [`source_read`] a source database; [`model`] turns measurements into seconds,
-//! by arithmetic alone. [`measure`] has the order of the measurements; the driver measures its destination, alone and with all
-//! steps [`together`].
+//! by arithmetic alone. [`measure`] has the order of the measurements. [`trial`] measures how fast the destination takes rows,
+//! alone and with all steps [`together`], by the trial loads of the contract.
 //! [`client`], [`files`], [`steps`] and [`predict`] are shared by all destinations.
 
 pub(crate) mod at_once;
@@ -31,6 +31,7 @@ pub(crate) mod source_read;
 pub(crate) mod steps;
 pub(crate) mod throughput;
 pub(crate) mod together;
+pub(crate) mod trial;
 
 use std::time::Duration;
 

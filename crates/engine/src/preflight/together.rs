@@ -1,7 +1,10 @@
 //! Measurements of all steps together, as in a run. Only these show how streams slow each other down, above all by
 //! sharing cores.
 
+use inrush_destination::TrialLoad;
+
 use super::sample_batches::SampleWork;
+use crate::error::Error;
 use crate::meter::Meter;
 
 /// The result over all streams.
@@ -54,6 +57,19 @@ pub struct BesideRows {
 }
 
 impl BesideRows {
+    /// Adds the seconds of one of several streams, of which each is this part of the mean.
+    pub fn add(&mut self, one: &BesideRows, part: f64) {
+        self.rows += one.rows * part;
+        self.connect_s += one.connect_s * part;
+        self.create_s += one.create_s * part;
+        self.measure_s += one.measure_s * part;
+        self.ready_s += one.ready_s * part;
+        self.analyze_s += one.analyze_s * part;
+        if let Some(cpu_s) = one.server_cpu_s {
+            self.server_cpu_s = Some(self.server_cpu_s.unwrap_or(0.0) + cpu_s * part);
+        }
+    }
+
     /// The server's CPU time as a share of the time after the rows; absent if its CPU was not seen.
     pub fn cpu_share(&self) -> Option<f64> {
         let after_rows_s = self.measure_s + self.ready_s + self.analyze_s;
@@ -82,6 +98,16 @@ impl Together {
 
     fn share(&self, part_ns: u64) -> f64 {
         part_ns as f64 / 1e9 / self.stream_s.max(1e-9)
+    }
+
+    /// Tries the publish, too. The rows may be copied by one of the streams, after its other work; then the CPU time of that
+    /// work is not known.
+    pub fn try_publish(&mut self, load: &dyn TrialLoad) -> Result<(), Error> {
+        self.beside.copy_s = load.publish()?;
+        if self.beside.copy_s.is_some() {
+            self.beside.server_cpu_s = None;
+        }
+        Ok(())
     }
 
     /// Notes that the backends of a source database used cores, too.

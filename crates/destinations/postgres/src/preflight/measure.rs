@@ -1,16 +1,12 @@
 //! The part of a preflight that is about a server.
 
-use std::time::Duration;
-
 use arrow_array::RecordBatch;
-use inrush_destination::{ExpectedLoad, LoadVolume};
+use inrush_destination::{EncodeRows, ExpectedLoad, LoadVolume};
 use inrush_engine::error::Error;
 use inrush_engine::native::plan::LoadPlan;
-use inrush_engine::native::preflight::decode::{self, EncodeRows, Ways};
 use inrush_engine::native::preflight::flow_found::FlowFound;
-use inrush_engine::native::preflight::sample_batches;
 use inrush_engine::native::preflight::{
-    Client, MeasuredDestination, MeasuringTime, ReadFound, measure,
+    Client, MakeEncoder, MeasuredDestination, ReadFound, Trials, measure,
 };
 use inrush_engine::pipeline::RunOptions;
 use inrush_engine::preflight::{Finding, PreflightOptions, PreflightReport, StepFound};
@@ -22,16 +18,16 @@ use super::steps as server_steps;
 use super::volume::Volume;
 use super::work_left::WorkLeft;
 use super::{hazards, pieces};
-use crate::block_socket::BLOCK_BYTES;
 use crate::load::encoder::Encoder;
 use crate::plan::Plan;
 use crate::{DatabaseAddress, Session};
 
-// The measured rows are sent in blocks as large as those of a load.
-const _: () = assert!(decode::BLOCK_BYTES == BLOCK_BYTES);
-
 impl EncodeRows for Encoder {
-    fn encode(&mut self, batch: &RecordBatch, block: &mut Vec<u8>) -> Result<(), Error> {
+    fn encode(
+        &mut self,
+        batch: &RecordBatch,
+        block: &mut Vec<u8>,
+    ) -> inrush_destination::Result<()> {
         Ok(Encoder::encode(self, batch, block)?)
     }
 }
@@ -92,38 +88,17 @@ impl MeasuredDestination for MeasuredServer<'_> {
         self.left.flows()
     }
 
-    fn decode(
-        &self,
-        client: &Client<'_>,
-        found: &mut FlowFound,
-        measuring_time: Duration,
-    ) -> Result<(), Error> {
-        let flow = &self.preflight.plan.flows[found.index];
-        let Some((unit, _)) = found.works.first() else {
-            return Ok(());
-        };
-        let unit = &flow.units[*unit];
-        let is_one = found.works.len() == 1;
-        // A sample over several units has rows with several bounds, and rows of one unit are not rejects of another.
-        let row_maker = || match is_one {
-            true => unit.row_maker(flow, sample_batches::stamp()),
-            false => sample_batches::row_maker(&flow.reading),
-        };
-        let encoder = || Some(Box::new(Encoder::new(flow)) as Box<dyn EncodeRows>);
-        let ways: Ways<'_> = (&row_maker, &encoder);
-        client.decode(found, &flow.reading, ways, measuring_time)
+    fn encoder(&self, flow: usize) -> Option<MakeEncoder<'_>> {
+        let flow = &self.preflight.plan.flows[flow];
+        Some(Box::new(|| Box::new(Encoder::new(flow))))
     }
 
-    fn destination(
-        &self,
-        flows: &mut [FlowFound],
-        measuring_time: MeasuringTime,
-    ) -> Result<ServerFound, Error> {
-        Ok(ServerFound::measure(self.preflight, flows, measuring_time)?)
+    fn destination(&self, trials: &mut Trials<'_>) -> Result<ServerFound, Error> {
+        ServerFound::measure(self.preflight, trials)
     }
 
     fn findings(&self, server: &ServerFound) -> Vec<Finding> {
-        server.findings.clone()
+        server.trials.findings.clone()
     }
 
     fn volume(

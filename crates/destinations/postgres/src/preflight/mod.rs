@@ -1,8 +1,6 @@
 //! A preflight of a load into a PostgreSQL server: planning finds the obstacles of the run, then the plan is measured
 //! ([`measure`]) and its run is predicted ([`predict`]).
 
-mod at_once;
-mod destination;
 mod hazards;
 mod measure;
 mod network;
@@ -12,8 +10,9 @@ mod predict;
 mod server;
 mod steps;
 mod time_around_load;
-mod together;
 mod trial;
+mod trial_server;
+mod trial_stream;
 mod volume;
 mod wal;
 mod work_left;

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use inrush_engine::native::preflight::on_a_thread_each;
 
-use super::at_once::TrialServer;
+use super::trial_server::TrialServer;
 use crate::block_socket::BLOCK_BYTES;
 use crate::copy::{BlockPool, CopyWriter};
 use crate::load_error::LoadError;

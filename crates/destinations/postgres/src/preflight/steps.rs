@@ -9,13 +9,7 @@ use crate::plan::Plan;
 
 /// The steps from the network on.
 pub fn server(plan: &Plan, flows: &[FlowFound], server: &ServerFound) -> Vec<StepFound> {
-    let why_not = |step: PreflightStep| {
-        let mut all = server.why_not.iter();
-        all.find(|(of, _)| *of == step)
-            .map_or("no row of the sample reached this step", |(_, why)| {
-                why.as_str()
-            })
-    };
+    let why_not = |step| server.trials.why_not(step);
     let text_of_sent = text_of_sent(flows);
     let network = match server.network {
         Some(network) => StepFound {

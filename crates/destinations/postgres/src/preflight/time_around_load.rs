@@ -85,7 +85,7 @@ pub fn after(measured: &MeasuredPlan<'_>) -> AfterStreams {
 fn statement_s(measured: &MeasuredPlan<'_>) -> f64 {
     let made = measured.with_speed.first().and_then(|flow| {
         let (unit, _) = flow.works.first()?;
-        let statements = measured.plan.flows[flow.index].statements[*unit]
+        let statements = measured.plan.flows[flow.index].statements[(*unit)?]
             .create
             .len()
             + 3;

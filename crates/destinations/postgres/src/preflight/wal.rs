@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 
-use super::at_once::TrialServer;
+use super::trial_server::TrialServer;
 use crate::load_error::LoadError;
 use crate::{PostgresError, Session};
 

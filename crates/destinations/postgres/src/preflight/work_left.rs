@@ -78,9 +78,9 @@ impl<'a> WorkLeft<'a> {
                     units.push(item.unit);
                 }
             }
-            let works: Vec<(usize, Vec<Split>)> = units
+            let works: Vec<(Option<usize>, Vec<Split>)> = units
                 .into_iter()
-                .map(|unit| (unit, flow.units[unit].splits.clone()))
+                .map(|unit| (Some(unit), flow.units[unit].splits.clone()))
                 .collect();
             let own = self.items.iter().filter(|item| item.flow == index);
             let left = own.flat_map(|item| self.splits(item));

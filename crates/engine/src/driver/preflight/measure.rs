@@ -1,14 +1,12 @@
 //! The part of a preflight that is about a destination of the contract.
 
-use std::time::Duration;
-
-use inrush_destination::{Destination, ExpectedLoad, LoadVolume};
-use inrush_package::Package;
+use inrush_destination::{Destination, ExpectedLoad, LoadVolume, TrialPlace};
+use inrush_package::{Connection, Package};
 use inrush_rows::finding::Finding;
 use inrush_source::Split;
 
+use super::predict;
 use super::scratch::Scratch;
-use super::{batches, predict, together};
 use crate::driver::OpenDestination;
 use crate::driver::load::prepare;
 use crate::driver::plan::{ContractEarlier, ContractPlan};
@@ -16,12 +14,12 @@ use crate::error::Error;
 use crate::pipeline::RunOptions;
 use crate::plan::load_unit::LoadUnit;
 use crate::preflight::client::Client;
-use crate::preflight::decode::Ways;
 use crate::preflight::flow_found::{self, FlowFound};
 use crate::preflight::measure::MeasuredDestination;
 use crate::preflight::read::ReadFound;
 use crate::preflight::result::{PreflightReport, PreflightStep, StepFound};
-use crate::preflight::{MeasuringTime, PreflightOptions, findings, sample_batches, steps};
+use crate::preflight::trial::{TrialFound, Trials};
+use crate::preflight::{PreflightOptions, findings, steps};
 use crate::run::plan::LoadPlan;
 
 /// Why rows are not written, if no [`Scratch`] can be made.
@@ -33,6 +31,8 @@ pub struct ContractPreflight<'a> {
     pub open: OpenDestination,
     /// The package.
     pub package: &'a Package,
+    /// Its connection.
+    pub connection: &'a Connection,
     /// The destination, open.
     pub destination: &'a dyn Destination,
     /// The plan.
@@ -46,8 +46,7 @@ pub struct ContractPreflight<'a> {
 }
 
 impl MeasuredDestination for ContractPreflight<'_> {
-    /// The reason if a figure is missing.
-    type Found = String;
+    type Found = TrialFound;
 
     fn plan(&self) -> LoadPlan {
         self.plan.to_load_plan()
@@ -66,7 +65,7 @@ impl MeasuredDestination for ContractPreflight<'_> {
             let source = &*flow.reading.source;
             let works = match splits.is_empty() {
                 true => Vec::new(),
-                false => vec![(0, splits.clone())],
+                false => vec![(None, splits.clone())],
             };
             let streams = self.plan.streams;
             let stored_bytes = stored_bytes as f64;
@@ -83,40 +82,22 @@ impl MeasuredDestination for ContractPreflight<'_> {
         Ok(flow_found::largest(found))
     }
 
-    fn decode(
-        &self,
-        client: &Client<'_>,
-        found: &mut FlowFound,
-        measuring_time: Duration,
-    ) -> Result<(), Error> {
-        let reading = &self.plan.flows[found.index].reading;
-        let rows = || sample_batches::row_maker(reading);
-        let ways: Ways<'_> = (&rows, &|| None);
-        client.decode(found, reading, ways, measuring_time)
+    fn destination(&self, trials: &mut Trials<'_>) -> Result<TrialFound, Error> {
+        let place = match self.trial_place() {
+            Ok(Some(place)) => place,
+            Ok(None) => return Ok(TrialFound::without_place(NO_SCRATCH)),
+            Err(Error::Interrupted) => return Err(Error::Interrupted),
+            Err(error) => return Ok(TrialFound::without_place(&findings::words(&error))),
+        };
+        trials.measure(&*place)
     }
 
-    fn destination(
-        &self,
-        flows: &mut [FlowFound],
-        measuring_time: MeasuringTime,
-    ) -> Result<String, Error> {
-        let measured = Scratch::make(self).and_then(|scratch| {
-            let Some(scratch) = scratch else {
-                return Ok(NO_SCRATCH);
-            };
-            let mut flows = flows.iter_mut();
-            flows.try_for_each(|found| take(&scratch, found, measuring_time))?;
-            Ok("no row of the sample reached this step")
-        });
-        match measured {
-            Ok(why_not) => Ok(why_not.to_owned()),
-            Err(Error::Interrupted) => Err(Error::Interrupted),
-            Err(error) => Ok(findings::words(&error)),
-        }
+    fn findings(&self, found: &TrialFound) -> Vec<Finding> {
+        found.findings.clone()
     }
 
     /// A scratch destination does not show how much its tables and its log take.
-    fn volume(&self, flows: &[FlowFound], _: &ReadFound, _: &String) -> Option<LoadVolume> {
+    fn volume(&self, flows: &[FlowFound], _: &ReadFound, _: &TrialFound) -> Option<LoadVolume> {
         Some(LoadVolume {
             text_bytes: self.text_bytes_left(flows),
             table_bytes: None,
@@ -129,14 +110,19 @@ impl MeasuredDestination for ContractPreflight<'_> {
         self.destination.hazards(&targets, expected)
     }
 
-    fn steps(&self, flows: &[FlowFound], why_not: &String) -> Vec<StepFound> {
+    fn steps(&self, flows: &[FlowFound], found: &TrialFound) -> Vec<StepFound> {
+        let why_not = |step| found.why_not(step);
         vec![
             StepFound::not_measured(
                 PreflightStep::Network,
                 "the network to this destination is not measured",
             ),
-            steps::destination(flows, self.plan.streams, why_not),
-            steps::together(flows, why_not),
+            steps::destination(
+                flows,
+                self.plan.streams,
+                why_not(PreflightStep::Destination),
+            ),
+            steps::together(flows, why_not(PreflightStep::Together)),
         ]
     }
 
@@ -144,7 +130,7 @@ impl MeasuredDestination for ContractPreflight<'_> {
         &self,
         flows: &[FlowFound],
         read: &ReadFound,
-        _: &String,
+        _: &TrialFound,
         report: &mut PreflightReport,
     ) {
         predict::predict(self, flows, read, report);
@@ -152,6 +138,16 @@ impl MeasuredDestination for ContractPreflight<'_> {
 }
 
 impl ContractPreflight<'_> {
+    /// The destination's own place for trial loads, or else a temporary destination beside it.
+    fn trial_place(&self) -> Result<Option<Box<dyn TrialPlace + '_>>, Error> {
+        let own = self.destination.trial_place(&prepare::targets(self.plan))?;
+        if own.is_some() {
+            return Ok(own);
+        }
+        let scratch = Scratch::make(self)?;
+        Ok(scratch.map(|scratch| Box::new(scratch) as Box<dyn TrialPlace>))
+    }
+
     /// The units of the flow with this index that are left to load. For a unit that several streams fill, the part that is
     /// left is not known.
     pub fn left(&self, flow: usize) -> impl Iterator<Item = &LoadUnit> {
@@ -177,37 +173,4 @@ impl ContractPreflight<'_> {
         }
         bytes.round() as u64
     }
-}
-
-/// The speed at which the destination takes a flow's rows, by one stream and by all.
-fn take(
-    scratch: &Scratch<'_>,
-    found: &mut FlowFound,
-    measuring_time: MeasuringTime,
-) -> Result<(), Error> {
-    let streams = scratch.preflight.plan.streams;
-    let batches = batches::of_sample(scratch.preflight, found)?;
-    // If all rows of a batch are rejected, the batch is empty.
-    if !batches.has_rows() {
-        return Ok(());
-    }
-    found.paced_of_text = batches.paced_of_text();
-    let write = |streams| batches.write(scratch, found.index, streams, measuring_time.step);
-    let one = write(1)?;
-    let all = match streams {
-        1 => one,
-        _ => write(streams)?,
-    };
-    (found.destination, found.destination_all) = (Some(one), Some(all));
-    let together =
-        |streams, measuring_time| together::measure(scratch, found, streams, measuring_time);
-    let one = match streams {
-        1 => None,
-        // One stream alone is measured for half of the time.
-        _ => Some(together(1, measuring_time.together / 2)?),
-    };
-    let all = together(streams, measuring_time.together)?;
-    found.together = one.or_else(|| Some(all.clone()));
-    found.together_all = Some(all);
-    Ok(())
 }

@@ -1,12 +1,10 @@
-//! A preflight of a load into a destination of the contract. The sample is loaded into a temporary destination of the
-//! same kind, beside the real one ([`scratch`]). If a temporary one cannot be made (a driver that connects to a
-//! server), the preflight says that the destination was not measured.
+//! A preflight of a load into a destination of the contract. If the destination has no place of its own for trial loads, the
+//! sample is loaded into a temporary destination of the same kind, beside the real one ([`scratch`]). If a temporary one
+//! cannot be made (a driver that connects to a server), the preflight says that the destination was not measured.
 
-mod batches;
 mod measure;
 mod predict;
 mod scratch;
-mod together;
 
 use std::time::Instant;
 
@@ -65,6 +63,7 @@ pub fn preflight(
         let preflight = ContractPreflight {
             open,
             package,
+            connection,
             destination: destination.as_ref(),
             plan: &plan,
             options,

@@ -1,12 +1,15 @@
-//! Temporary destinations, in a folder beside the real one and so on the same disk.
+//! The trial of a destination that has no place of its own for one: temporary destinations, in a folder beside the real one
+//! and so on the same disk.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use arrow_array::RecordBatch;
 use inrush_destination::address::DestinationKind;
 use inrush_destination::{
-    Address, LoadMethod, NewRun, NoSource, OpenRun, StreamSetup, TargetPlan, UnitPart, UnitRecord,
-    UnitStream, WriteMode,
+    Address, AfterRows, Destination, Error as ContractError, LoadMethod, NewRun, NoSource, OpenRun,
+    Result as ContractResult, StreamSetup, TargetPlan, TrialLoad, TrialPlace, TrialScope,
+    TrialStream, UnitPart, UnitRecord, UnitStream, WriteMode, Written,
 };
 use inrush_package::Package;
 use inrush_rows::ids::{RunName, UnitKey};
@@ -14,7 +17,6 @@ use inrush_rows::ids::{RunName, UnitKey};
 use super::measure::ContractPreflight;
 use crate::error::Error;
 use crate::pipeline::RunOptions;
-use crate::preflight::at_once::on_a_thread_each;
 
 /// The folder that a preflight makes beside the destination and removes again, so that an interrupt handler can remove
 /// it too. `None` if the destination has no path.
@@ -29,7 +31,7 @@ pub fn folder(package: &Package, options: &RunOptions<'_>) -> Option<PathBuf> {
 /// The folder; removed on drop.
 pub struct Scratch<'a> {
     /// The preflight whose plan is tried.
-    pub preflight: &'a ContractPreflight<'a>,
+    preflight: &'a ContractPreflight<'a>,
     folder: PathBuf,
     /// The folder of one temporary destination at a time. Files beside the destination's own file, such as a log, are
     /// removed with it.
@@ -58,42 +60,31 @@ impl<'a> Scratch<'a> {
         }))
     }
 
-    /// Runs `work` in this number of streams, each with the target's name, its number and its stream, and publishes.
-    /// Returns the results and the seconds of publishing. The temporary destination is removed afterwards.
-    pub fn run<T: Send>(
-        &self,
-        flow: usize,
-        streams: usize,
-        work: &(impl Fn(&str, usize, &mut dyn UnitStream) -> Result<T, Error> + Sync),
-    ) -> Result<(Vec<T>, f64), Error> {
-        make_folder(&self.inner)?;
-        let done = self.load(flow, streams, work);
-        // If it cannot be removed now, it is removed with the outer folder.
-        let _ = std::fs::remove_dir_all(&self.inner);
-        done
-    }
-
-    fn load<T: Send>(
-        &self,
-        flow: usize,
-        streams: usize,
-        work: &(impl Fn(&str, usize, &mut dyn UnitStream) -> Result<T, Error> + Sync),
-    ) -> Result<(Vec<T>, f64), Error> {
+    /// Opens a temporary destination in the inner folder.
+    fn open(&self) -> ContractResult<Box<dyn Destination>> {
         let ContractPreflight {
             open,
             package,
-            plan,
+            connection,
             options,
             ..
         } = self.preflight;
-        let destination = open(&Address {
+        open(&Address {
             url: &self.url,
-            options: &package.single_connection()?.options,
+            options: &connection.options,
             folder: &options.folder,
             site_packages: options.site_packages.as_deref(),
             ledger_schema: &package.run.ledger_schema,
-        })?;
-        let planned = &plan.flows[flow].target;
+        })
+    }
+}
+
+impl TrialPlace for Scratch<'_> {
+    fn begin(&self, target: usize, _: TrialScope) -> ContractResult<Box<dyn TrialLoad + '_>> {
+        let folder = InnerFolder::make(&self.inner)?;
+        let destination = self.open()?;
+        let plan = self.preflight.plan;
+        let planned = &plan.flows[target].target;
         let target = TargetPlan {
             name: destination.target_name(None, &planned.name.name)?,
             mode: WriteMode::Create,
@@ -103,7 +94,7 @@ impl<'a> Scratch<'a> {
             post_sql: Vec::new(),
             ..planned.clone()
         };
-        let open: Box<dyn OpenRun> = destination.begin(
+        let run = destination.begin(
             &NewRun {
                 run_key: plan.run_key.clone(),
                 name: RunName::new("inrush_preflight"),
@@ -116,15 +107,12 @@ impl<'a> Scratch<'a> {
             },
             std::slice::from_ref(&target),
         )?;
-        let results = on_a_thread_each(0..streams, &|number| {
-            let mut stream = open.open_stream(&StreamSetup::alone())?;
-            stream.begin(&UnitPart::whole(0, &key(number)), LoadMethod::Quick)?;
-            work(&target.name.sql, number, stream.as_mut())
-        })?;
-        let found: Vec<T> = results.into_iter().collect::<Result<_, Error>>()?;
-        let publishing = Instant::now();
-        open.publish(&|_| {}, &mut NoSource)?;
-        Ok((found, publishing.elapsed().as_secs_f64()))
+        Ok(Box::new(ScratchLoad {
+            target: target.name.sql,
+            run,
+            _destination: destination,
+            _folder: folder,
+        }))
     }
 }
 
@@ -142,22 +130,91 @@ fn make_folder(path: &Path) -> Result<(), Error> {
     })
 }
 
-/// Commits the rows of a stream and compares their number with the destination's count.
-pub fn commit(
-    stream: &mut dyn UnitStream,
-    target: &str,
-    number: usize,
-    rows: u64,
-) -> Result<(), Error> {
-    stream.commit(&UnitRecord {
-        key: key(number),
-        target: target.to_owned(),
-        rows_loaded: rows,
-        detail: String::new(),
-    })?;
-    Ok(())
+/// The folder of one temporary destination; removed on drop.
+struct InnerFolder<'a>(&'a Path);
+
+impl InnerFolder<'_> {
+    fn make(path: &Path) -> ContractResult<InnerFolder<'_>> {
+        std::fs::create_dir(path).map_err(ContractError::file("cannot create the folder", path))?;
+        Ok(InnerFolder(path))
+    }
 }
 
-fn key(number: usize) -> UnitKey {
-    UnitKey::new(format!("inrush_preflight_{number}"))
+impl Drop for InnerFolder<'_> {
+    fn drop(&mut self) {
+        // If it cannot be removed now, it is removed with the outer folder.
+        let _ = std::fs::remove_dir_all(self.0);
+    }
+}
+
+/// A run of a temporary destination. The fields are dropped in this order: the folder goes last.
+struct ScratchLoad<'a> {
+    /// The target's name.
+    target: String,
+    run: Box<dyn OpenRun>,
+    _destination: Box<dyn Destination>,
+    _folder: InnerFolder<'a>,
+}
+
+impl TrialLoad for ScratchLoad<'_> {
+    fn open_stream<'s>(
+        &'s self,
+        setup: &StreamSetup<'s>,
+    ) -> ContractResult<Box<dyn TrialStream + 's>> {
+        Ok(Box::new(ScratchStream {
+            target: &self.target,
+            key: UnitKey::new(format!("inrush_preflight_{}", setup.number)),
+            stream: self.run.open_stream(setup)?,
+        }))
+    }
+
+    fn publish(&self) -> ContractResult<Option<f64>> {
+        let publishing = Instant::now();
+        self.run.publish(&|_| {}, &mut NoSource)?;
+        Ok(Some(publishing.elapsed().as_secs_f64()))
+    }
+}
+
+/// A stream of a temporary destination, with a unit of its own.
+struct ScratchStream<'a> {
+    target: &'a str,
+    key: UnitKey,
+    stream: Box<dyn UnitStream + 'a>,
+}
+
+impl TrialStream for ScratchStream<'_> {
+    fn begin(&mut self, _: usize) -> ContractResult<()> {
+        let unit = UnitPart::whole(0, &self.key);
+        self.stream.begin(&unit, LoadMethod::Quick)
+    }
+
+    fn begin_rows(&mut self) -> ContractResult<()> {
+        self.stream.begin_split("the sample")
+    }
+
+    fn write(&mut self, batch: &RecordBatch) -> ContractResult<Written> {
+        self.stream.write(batch, u64::MAX)
+    }
+
+    fn end_rows(&mut self) -> ContractResult<()> {
+        self.stream.end_split()
+    }
+
+    fn finish(&mut self, rows: u64) -> ContractResult<AfterRows> {
+        let committing = Instant::now();
+        self.stream.commit(&UnitRecord {
+            key: self.key.clone(),
+            target: self.target.to_owned(),
+            rows_loaded: rows,
+            detail: String::new(),
+        })?;
+        Ok(AfterRows {
+            ready_s: committing.elapsed().as_secs_f64(),
+            ..AfterRows::default()
+        })
+    }
+
+    fn is_metered(&self) -> bool {
+        self.stream.is_metered()
+    }
 }
