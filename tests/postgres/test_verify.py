@@ -391,7 +391,7 @@ def test_another_table_of_a_units_name_is_not_taken_for_it(
         f"ALTER TABLE inrush_staging.copy RENAME TO {table.split('.')[1]}"
     )
     outcome = inrush(*words)
-    outcome.expect(1, "is in the way", "DROP TABLE")
+    outcome.expect(1, "exists already, and no run in the ledger created it", "DROP TABLE")
     newest_database.execute(f"DROP TABLE {table}")
     inrush(*words).expect(CLEAN)
     assert newest_database.value("SELECT count(*) FROM loaded") == 4 * ROWS

@@ -3,21 +3,21 @@
 /// Statements of a careful load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Additions {
-    /// Statements before the rows come.
+    /// Statements that run before the rows are copied.
     pub before_rows: Vec<String>,
-    /// Statements each time after rows were rolled back.
+    /// Statements that run each time after rows were rolled back.
     pub after_undo: Vec<String>,
-    /// Statements after all rows.
+    /// Statements that run after all rows were copied.
     pub after_rows: Vec<String>,
 }
 
 impl Additions {
-    /// True if there are none.
+    /// True if there are no statements.
     pub fn is_empty(&self) -> bool {
         *self == Additions::default()
     }
 
-    /// Adds others.
+    /// Appends the statements of `more`.
     pub fn add(&mut self, more: Additions) {
         self.before_rows.extend(more.before_rows);
         self.after_undo.extend(more.after_undo);

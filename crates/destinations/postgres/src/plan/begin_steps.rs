@@ -17,11 +17,11 @@ pub enum PrepareStep {
     SetUp,
     /// Makes the plan again: another process may have run the package between the plan and the lock.
     PlanAgain,
-    /// Enters the run into the ledger, or takes a stopped one over.
+    /// Enters the run into the ledger, or takes over a stopped run.
     EnterRun,
     /// Names the session after its run, so that a process which takes the run over can end it.
     NameSession,
-    /// Leaves marks for the targets whose rows are committed split by split, before the first of them.
+    /// Leaves marks for the targets whose rows are committed split by split. The first row is written after that.
     LeaveMarks,
 }
 
@@ -40,7 +40,7 @@ pub const PREPARE: [PrepareStep; 6] = [
 pub enum AllFlowsStep {
     /// Begins the transaction. The switch commits it.
     Begin,
-    /// Locks the run's row in the ledger, as long as its epoch is this attempt's.
+    /// Locks the run's row in the ledger if the row still has the epoch of this attempt.
     HoldFence,
 }
 
@@ -138,7 +138,8 @@ impl PrepareStep {
     }
 }
 
-/// The marks of this number of targets, which name the appended files in case the ledger is lost.
+/// Passes the steps that leave the marks of this number of targets to `see`. A mark names the appended files, in case
+/// the ledger is lost.
 pub fn each_step_of_marks(targets: usize, see: &mut dyn FnMut(Shown)) {
     let mut see = |sketch: &str| {
         see(Shown::sketch(sketch).only_if("the role may make large objects"));
@@ -150,7 +151,7 @@ pub fn each_step_of_marks(targets: usize, see: &mut dyn FnMut(Shown)) {
     }
 }
 
-/// The statement that locks the run's row in the ledger, as long as its epoch is this attempt's.
+/// The statement that locks the run's row in the ledger if the row still has the epoch of this attempt.
 pub fn fence(plan: &Plan, strength: &str) -> String {
     format!(
         "SELECT 1 FROM {} WHERE run_id = <run> AND epoch = <epoch> AND state = 'loading' {strength}",

@@ -1,8 +1,8 @@
 //! The bounds of partitions, and the partition of each file.
 //!
 //! With `"data"`, each file becomes a partition, whose bounds are known once it is loaded. With declared bounds (a
-//! list, or `every`), a file belongs to the partition of the key of its first row; its rows outside that partition are
-//! rejects. The server compares keys, because the order of texts depends on the collation.
+//! list, or `every`), the key of a file's first row decides to which partition the file belongs. Rows of the file
+//! outside that partition are rejects. The server compares keys, because the order of texts depends on the collation.
 
 use inrush_convert::{KeyBounds, KeyValue};
 use inrush_engine::native::plan::partition_keys::{bound_text, bound_value, key_text, step_around};
@@ -20,7 +20,7 @@ use crate::staging::{UnitBounds, Upper};
 /// A declared partition, with the files whose first rows belong to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// Its first key as SQL takes it.
+    /// Its first key, as the text of an SQL literal.
     pub lower: String,
     /// The key after its last key (the end of the range).
     pub upper: String,
@@ -82,7 +82,7 @@ pub async fn place(
                 let (lower, upper) = step_around(step, first).ok_or_else(|| {
                     mismatch(
                         format!(
-                            "bounds of {} do not fit the key {} {} ({})",
+                            "the bounds ({}) do not fit the key {} of type {} ({})",
                             rule(bounds),
                             key.column,
                             key.type_sql,

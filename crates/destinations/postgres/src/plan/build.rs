@@ -1,4 +1,4 @@
-//! Makes a plan: reads files and catalog, changes nothing.
+//! Makes a plan: reads the files and the catalog, and changes nothing.
 
 use std::sync::Arc;
 
@@ -34,7 +34,8 @@ pub async fn run_key(session: &Session, package: &Package) -> Result<RunKey, Pla
     Ok(run_key_of(package, &target_names(session, package).await?))
 }
 
-/// Schema and name of each flow's target. Two flows that mean the same table are refused, however they write its name.
+/// Schema and name of each flow's target. Two flows with the same target are refused, even if they write its name
+/// differently.
 async fn target_names(
     session: &Session,
     package: &Package,
@@ -64,7 +65,7 @@ async fn target_names(
             return Err(PlanError::Mismatch {
                 flow: flow.shown_name().to_owned(),
                 what: format!(
-                    "its target {}.{} is also that of flow {}",
+                    "its target {}.{} is also the target of flow {}",
                     target.0,
                     target.1,
                     package.flows[first].shown_name()
@@ -203,7 +204,7 @@ struct PlanRequest<'a> {
     runs: PackageRuns<'a>,
 }
 
-/// Flows whose long units are shared by the streams.
+/// The flows after their long units were cut into pieces for several streams.
 struct SharedFlows {
     flows: Vec<FlowPlan>,
     streams: usize,
@@ -309,7 +310,8 @@ impl PlanRequest<'_> {
         Ok((statements, tables.lineage != FoundLineage::Closed))
     }
 
-    /// The work of an earlier run of the package. Flows that are loaded already, beside others that are not, are removed.
+    /// The work of an earlier run of the package. If only some of the flows are loaded already, these flows are
+    /// removed.
     async fn earlier(
         &self,
         flows: &mut Vec<FlowPlan>,
@@ -344,7 +346,7 @@ impl PlanRequest<'_> {
         Ok(found)
     }
 
-    /// Refuses existing targets and names that conflict, if there is something to load.
+    /// If there is something to load, refuses targets that must be empty and have rows, and names that are taken.
     async fn refuse_obstacles(
         &self,
         flows: &[FlowPlan],
@@ -377,12 +379,12 @@ impl PlanRequest<'_> {
         (wal_level != "minimal" && self.package.run.freeze).then(|| {
             format!(
                 "the server runs with wal_level = {wal_level}, so every row is also written to the \
-                 WAL; with minimal it would not be"
+                 WAL; with wal_level = minimal it would not be"
             )
         })
     }
 
-    /// Refuses a limit on the lag of replicas if this role cannot see them.
+    /// Refuses a limit on the lag of replicas if this role cannot see the replicas.
     async fn refuse_blind(&self) -> Result<(), PlanFailure> {
         if self.package.run.replica_lag_bytes_max.is_some() {
             let seen = server_facts::refuse_blind(self.session, &self.server.role).await;
@@ -408,7 +410,7 @@ impl PlanRequest<'_> {
         Ok(disk)
     }
 
-    /// The ledger's schema, and that of staging tables.
+    /// The schema of the ledger, and the schema of the staging tables.
     fn schemas(&self) -> (&str, &str) {
         let run = &self.package.run;
         (&run.ledger_schema, &run.staging_schema)

@@ -8,8 +8,8 @@ use super::columns::ResolvedColumns;
 use crate::quote::{identifier, qualified};
 use crate::{PostgresError, Session};
 
-/// Gives the columns of a new target the collations of the source that the target's database has. The others are named in a
-/// note. Columns that a step derives, and types without a collation, get none.
+/// Gives the columns of a new target the collations of the source. A collation that the target's database lacks is
+/// named in a note. Columns that a step derives, and types without a collation, get none.
 pub async fn take_over(
     session: &Session,
     target: &str,

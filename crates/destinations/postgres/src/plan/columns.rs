@@ -58,7 +58,8 @@ impl ColumnTyped for ColumnForms {
 pub struct ServerTypes<'a> {
     session: &'a Session,
     facts: Option<&'a TableFacts>,
-    /// What is known of forms that values come in, with the types of their columns.
+    /// The server's answers so far: for a binary form of values and the type of a column, the shape of the values, or
+    /// `None` if they cannot be passed.
     natives: Vec<((NativeType, (u32, i32)), Option<NativeShape>)>,
 }
 
@@ -216,7 +217,7 @@ impl ResolvedColumns {
     }
 }
 
-/// The columns that are loaded, as far as they are resolved.
+/// The loaded columns that are resolved so far.
 #[derive(Default)]
 struct Loaded {
     type_sql: Vec<String>,
@@ -249,12 +250,14 @@ impl Loaded {
     }
 }
 
-/// True if the server refused the words of a statement, or a value in them: `numeric(0)` is neither known nor right.
+/// True if the server refused the text of a statement (class 42), or a value in it (class 22), such as the 0 of
+/// `numeric(0)`.
 fn is_of_words(code: &SqlState) -> bool {
     code.code().starts_with("42") || code.code().starts_with("22")
 }
 
-/// The failure of a type. If the server knows no such type, the package is wrong, and the message names its flow.
+/// The error for a type that the server did not resolve. If the server refused the type itself, the package is wrong,
+/// and the message names its flow.
 fn refused(
     known: &KnownColumns<'_>,
     error: ClientError,
@@ -272,7 +275,7 @@ fn refused(
                 "column `{column}`: {type_name:?} is not a type for a new table: the server says: {message}"
             );
             let own = format!(
-                "name a type that the database has (`\\dT` of psql lists its own ones), or make this one there first; \
+                "name a type that the database has (`\\dT` of psql lists those it defines), or create this type there first; \
                  if the rows come from a database, you can {}",
                 read_as_text(["...", &format!("{column}{AS_TEXT}")])
             );

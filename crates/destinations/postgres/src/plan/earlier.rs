@@ -18,8 +18,8 @@ use crate::Session;
 use crate::ledger::{Ledger, UnitRow, mark};
 use crate::plan::failure::PlanFailure;
 
-/// Finds the earlier run of the package that matters; notes for the user are added to `notes`. Flows that are loaded already,
-/// beside others that are not, are removed.
+/// Finds the earlier run of the package that matters for this plan. Notes for the user are added to `notes`. If only
+/// some of the flows are loaded already, these flows are removed.
 pub async fn find(
     session: &Session,
     (ledger_schema, staging_schema): (&str, &str),
@@ -41,7 +41,7 @@ pub async fn find(
     work.map(|_| Ok(found))
 }
 
-/// The work of a run that was stopped, as much of it as the plan can keep.
+/// The part of a stopped run's work that the plan can keep.
 async fn stopped(
     session: &Session,
     book: &Ledger,
@@ -150,8 +150,8 @@ impl SplitsLeft {
     }
 }
 
-/// Refuses to append files that were already appended by a run which the ledger does not know, because the ledger was
-/// lost since or is another one.
+/// Refuses to append files that were already appended by a run which the ledger does not know. The ledger of that run
+/// was lost since, or the run used another ledger.
 pub async fn refuse_lost_ledger(
     session: &Session,
     ledger_schema: &str,
@@ -254,17 +254,18 @@ impl Keepable<'_> {
         is_planned && unit.is_kept(staging_schema)
     }
 
-    /// True if the rows of changed inputs must be removed from the staging table of a unit before it is resumed. This is not done for a
-    /// finished unit, whose table has its indexes and its CHECK, nor for one that a single stream has filled, which was committed as
-    /// a whole. These are loaded again as a whole.
+    /// True if the rows of changed inputs must be removed from the staging table of a unit before the unit is resumed.
+    /// Two kinds of units are loaded again as a whole instead: a finished unit, because its table has its indexes and
+    /// its CHECK; and a unit that a single stream has filled, because it was committed as a whole.
     pub fn loses_rows(&self, unit: &UnitRow) -> bool {
         let can_lose = unit.shared && !unit.finished && !unit.careful && !unit.straight;
         can_lose && self.in_part.contains(&unit.unit_key)
     }
 }
 
-/// Refuses to resume a stopped run that has written rows directly to a target, if their files have changed or the plan
-/// does not have them, or if the target is another table. Those rows can be neither removed nor loaded again.
+/// A stopped run may have written rows directly to a target; those rows can be neither removed nor loaded again.
+/// Refuses to resume the run if the files of these rows have changed, if the plan does not have the files, or if the
+/// target is another table now.
 fn refuse_lost_rows<'a>(
     run: &RunRecord,
     units: impl Iterator<Item = &'a UnitRow>,
@@ -323,8 +324,8 @@ fn refuse_lost_rows<'a>(
     Ok(())
 }
 
-/// Adds a note if somebody has emptied a target since a stopped run wrote rows directly to it: these rows count as
-/// loaded, so they are not loaded again.
+/// Returns a note for each target that somebody has emptied since a stopped run wrote rows directly to it: these rows
+/// count as loaded, so they are not loaded again.
 fn emptied(
     run: &RunRecord,
     flows: &[FlowPlan],

@@ -14,10 +14,10 @@ pub enum PlanFailure {
     /// The server refused, or could not be reached; also while the ledger was read.
     #[error(transparent)]
     Server(#[from] PostgresError),
-    /// The ledger is held by another process, or of an unknown version.
+    /// Another process holds the ledger, or the ledger has an unknown version.
     #[error(transparent)]
     Ledger(LedgerError),
-    /// The ledger could not be asked by the calls that every destination has.
+    /// A call of the interface by which the ledger of any destination is read has failed.
     #[error(transparent)]
     Asked(#[from] inrush_destination::Error),
     /// The package, its files or its targets are refused.
@@ -35,7 +35,7 @@ impl From<LedgerError> for PlanFailure {
 }
 
 impl PlanFailure {
-    /// True if a lock of another session was in the way.
+    /// True if the cause is a lock of another session.
     pub fn is_blocked(&self) -> bool {
         match self {
             PlanFailure::Server(error) => error.is_blocked(),

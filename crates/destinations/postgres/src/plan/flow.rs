@@ -108,7 +108,7 @@ impl Stages<'_> {
 
     fn into_plan(self, units: Vec<NewUnit>) -> FlowPlan {
         let flow = self.request.flow;
-        // Sums and keys are read from values.
+        // Sums and keys are computed from decoded values, so rows that have them cannot pass without decoding.
         let rows_pass = self.columns.rows_pass
             && self.checks.verify().only_counts()
             && self.columns.key_of_units().is_none();

@@ -32,7 +32,7 @@ pub struct FlowColumns {
     pub read: FlowReading,
     /// The forms of the columns.
     pub resolved: ResolvedColumns,
-    /// The source sends rows in the form that the columns take.
+    /// True if the source sends rows in the form that the columns take.
     pub rows_pass: bool,
     /// The members that its lookups add to their references.
     pub members: Vec<MembersPlan>,
@@ -52,7 +52,7 @@ impl FlowColumns {
         let flow = request.flow;
         let facts = target.facts.as_ref();
         let key_name = key_name(flow, target);
-        // A default partition takes rows without a key.
+        // Rows that are routed into an existing target may lack a key: its default partition takes them.
         let key = key_name.as_deref();
         let key = key.filter(|_| !target.is_routed() || facts.is_none());
         let asked = request.reading(target, key);

@@ -42,7 +42,7 @@ pub struct FlowPlan {
     pub model: Model,
     /// The grants that the schema's default privileges give on new tables in it.
     pub default_grants: Vec<DefaultGrant>,
-    /// Indexes of the table that is read which the new target gets.
+    /// The indexes that the new target gets from the table that is read.
     pub new_indexes: Vec<NewIndex>,
     /// What happens to the target's indexes while rows are copied into it.
     pub indexes: IndexPolicy,
@@ -88,7 +88,7 @@ impl FlowPlan {
     }
 
     /// True if the data of pipes is kept until the load is done, so that rows which the server refuses can be found.
-    /// False if the flow accepts no rejects, and if rows are written directly to the target, because those are not
+    /// False if the flow accepts no rejects, and if its splits are committed one by one, because such rows are not
     /// loaded again.
     pub fn keeps_pipes(&self) -> bool {
         self.reject_limit.rows_accepted() > 0 && !self.commits_each_split()
@@ -104,8 +104,8 @@ impl FlowPlan {
         }
     }
 
-    /// True if the switch leaves a mark for it. If its splits are committed one by one, it was left before the first
-    /// row.
+    /// True if the switch leaves a mark for the flow. If the flow's splits are committed one by one, the mark was left
+    /// before the first row.
     pub fn leaves_mark(&self) -> bool {
         self.mode == Mode::Append && !self.commits_each_split()
     }
@@ -159,7 +159,7 @@ pub enum Publish {
     },
     /// Rows are written directly to the existing target; nothing is left for the switch.
     Straight(Commit),
-    /// The one unit's rows are copied into the existing target. Only this switch changes more than metadata.
+    /// The one unit's rows are copied into the existing target.
     Insert,
     /// The one unit is partitioned like the target, so that the server routes each row while it is loaded.
     Route(RoutePlan),
@@ -220,7 +220,7 @@ impl Commit {
 pub enum WireForm {
     /// Binary COPY.
     Binary(Vec<PgType>),
-    /// COPY in text form, since a column has a type without a binary encoder.
+    /// COPY in text form, because a column has a type without a binary encoder.
     Text {
         /// The column and the type that need it, in words.
         reason: String,

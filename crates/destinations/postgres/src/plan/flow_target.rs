@@ -29,18 +29,18 @@ pub struct FlowTarget<'a> {
     pub schema: &'a str,
     /// The target's name.
     pub table: &'a str,
-    /// Both, as SQL names the target.
+    /// The target as SQL names it.
     pub sql: String,
     /// The catalog's facts of the target, if it exists. A replay treats any target as a plain table: if it is
     /// partitioned, the server routes the rows.
     pub facts: Option<TableFacts>,
-    /// Its partitions, if it has a key; in a replay, too.
+    /// Its partitions, if it has a partition key. They are known in a replay, too.
     pub tree: Option<PartitionTree>,
     /// The column that the flow partitions by.
     pub partition_by: Option<String>,
     /// How rows are brought into it.
     pub arrival: Arrival,
-    /// It is partitioned, and rows are copied into it, so that the server routes them.
+    /// True if it is partitioned and rows are copied into it, so that the server routes them.
     pub copied_into_partitions: bool,
 }
 

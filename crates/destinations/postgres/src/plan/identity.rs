@@ -79,13 +79,13 @@ impl Shape<'_> {
             Publish::Route(route) => said.say("route", route_plan(route)),
             // A load that commits everything at the switch cannot use splits that were committed one by one.
             Publish::Straight(Commit::AtSwitch) => said.say("straight", "at the switch"),
-            // The staging table has it, or lacks it.
+            // The staging table is created with or without the primary key.
             Publish::Rename {
                 primary_key: Some(key),
             } => said.say("primary_key", key.columns.clone()),
             _ => &mut said,
         };
-        // The staging table has them.
+        // The staging table is created with these indexes.
         if !self.new_indexes.is_empty() {
             let indexes = self.new_indexes.iter().map(new_index);
             said.say("new_indexes", indexes.collect::<Vec<_>>());

@@ -9,8 +9,8 @@ use super::flow_request::FlowRequest;
 use super::flow_target::FlowTarget;
 use crate::plan::failure::PlanFailure;
 
-/// The declared partitions, with the files of each by the key of their first row; `None` if units are not partitions,
-/// or if files or parts of files are partitions.
+/// The declared partitions, each with the files whose first row has a key in it. Empty if units are not partitions, or
+/// if each file or each part of a file is a partition.
 pub async fn declared(
     request: &FlowRequest<'_>,
     target: &FlowTarget<'_>,

@@ -23,18 +23,18 @@ struct KeyPart {
 pub struct FoundIndex {
     /// Its name.
     pub name: String,
-    /// It refuses a row at once, and not only at the end of a transaction.
+    /// True if it refuses a row at once, and not only at the end of a transaction.
     pub is_immediate: bool,
-    /// It treats NULL as equal to NULL.
+    /// True if it treats NULL as equal to NULL.
     pub takes_one_null: bool,
-    /// It is that of the primary key.
+    /// True if it belongs to the primary key.
     pub is_primary: bool,
     /// Its columns.
     pub index: KeyIndex,
 }
 
 impl KeyIndex {
-    /// An index that compares as the columns do.
+    /// An index that compares values as the columns do: without a collation or an operator class of its own.
     pub fn of_columns(key: &[String]) -> KeyIndex {
         let part = |name: &String| KeyPart {
             column: identifier(name),
@@ -79,8 +79,9 @@ impl KeyPart {
     }
 }
 
-/// The valid unique indexes of a table on exactly the columns of a key, by their names: those of all rows, or those of the rows in
-/// which `null_in`, a column of the table, is NULL.
+/// The valid unique indexes of a table that have exactly the columns of a key, ordered by their names. With `null_in`,
+/// a column of the table: only the indexes of the rows in which this column is NULL. Otherwise only the indexes of all
+/// rows.
 pub async fn find(
     session: &Session,
     table_oid: u32,
@@ -131,7 +132,8 @@ pub async fn find(
     Ok(found.collect())
 }
 
-/// The different comparisons of these indexes. The first is that of the columns, if an index has it.
+/// The different comparisons of these indexes. The first is the comparison of the columns, if an index has it or if
+/// there is no index.
 pub fn distinct(key: &[String], found: impl IntoIterator<Item = FoundIndex>) -> Vec<KeyIndex> {
     let (own, others): (Vec<_>, Vec<_>) = found
         .into_iter()

@@ -88,8 +88,9 @@ pub fn locks_needed(flows: &[FlowPlan]) -> u64 {
     locks
 }
 
-/// Locks for each partition of a routed unit. To create it: the table, its TOAST table with its index, and its type. To
-/// copy from it and drop it: those and the target's own (measured: 4 and 8).
+/// The locks for the partitions of a routed unit. To create a partition takes 4 locks (measured): the table, its TOAST
+/// table with its index, and its type. To copy from a partition and drop it takes 8 (measured): these, and the locks of
+/// the target's own partition.
 fn routed(route: &RoutePlan, index_count: u64) -> u64 {
     let nodes = route.all().len() as u64;
     if route.is_new {

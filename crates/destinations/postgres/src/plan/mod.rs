@@ -83,20 +83,20 @@ pub use routing::RoutePlan;
 pub use server_copy::FlowCopy;
 pub use unit_plan::{NewUnit, UnitPlan, UnitStatements};
 
-/// Text that a stream takes from a feed for one transaction; a stop discards at most this.
+/// Bytes of text that a stream takes from a feed for one transaction. A stop discards at most this much.
 const FED_TRANSACTION_BYTES: u64 = 64 << 20;
 
 /// A package resolved against real files and the real catalog.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The parts that do not depend on the destination. Its hash is that of the plan's statements.
+    /// The parts that do not depend on the destination. Their plan hash is computed from the plan's statements.
     pub facts: Arc<PlanFacts>,
     /// The facts of the server.
     pub server: ServerFacts,
     /// Statements that create the ledger and the staging schema if they are missing.
     pub setup: Vec<String>,
-    /// The ledger keeps the lineage of the run. A role that may not create its table in a ledger of an earlier program loads
-    /// without.
+    /// True if the ledger keeps the lineage of the run. If the role may neither write to the ledger's table for lineage nor
+    /// create that table, the run loads without it.
     pub keeps_lineage: bool,
     /// The flows.
     pub flows: Vec<FlowPlan>,
@@ -140,13 +140,13 @@ pub enum Earlier {
         kept: BTreeSet<UnitKey>,
         /// Units that lack splits, with the keys of the splits that they have.
         unfinished: BTreeMap<UnitKey, BTreeSet<SplitKey>>,
-        /// Units of the run that the plan cannot use, because their files or settings changed.
+        /// The number of units of the run that the plan cannot use, because their files or settings changed.
         dropped: usize,
-        /// Keys of files that it has loaded, and whose text has changed.
+        /// Keys of files that the run has loaded and whose text has changed since.
         changed: BTreeSet<FileKey>,
         /// Files with the same text, but another time of change.
         touched: Vec<TouchedFile>,
-        /// The staging tables that it has left.
+        /// The staging tables that the run has left.
         tables: BTreeSet<String>,
     },
 }

@@ -1,6 +1,7 @@
 //! The indexes of the source's table that a new target gets: which of them it can have, and their statements.
 //!
-//! Like the primary key they are built on the staging table once it has its rows, and get their names in the switch.
+//! Like the primary key, they are built on the staging table once it has its rows. The switch gives them their final
+//! names.
 
 use std::collections::BTreeSet;
 
@@ -22,11 +23,11 @@ pub struct NewIndex {
     pub number: usize,
     /// Its final name, which is free in the target's schema.
     pub name: String,
-    /// It is UNIQUE.
+    /// True if it is UNIQUE.
     pub is_unique: bool,
     /// The text after `CREATE INDEX name ON table `.
     pub definition: String,
-    /// The definition of the constraint, if it is one.
+    /// The definition of the constraint, if the index belongs to one.
     pub constraint: Option<String>,
 }
 
@@ -71,9 +72,9 @@ impl NewIndex {
 pub struct IndexPlanner<'a> {
     /// The version of the target's server.
     pub version_number: i32,
-    /// The column by whose ranges the flow partitions the target: unique indexes must have it.
+    /// The column by whose ranges the flow partitions the target. Unique indexes must contain it.
     pub partition_column: Option<&'a str>,
-    /// Names of relations in the target's schema, and those that were given.
+    /// Names that are taken: those of the relations in the target's schema, and those that this planner has given.
     pub taken: BTreeSet<String>,
     /// Objects that the target's database lacks.
     pub missing: BTreeSet<NeededObject>,
@@ -101,7 +102,7 @@ impl<'a> IndexPlanner<'a> {
         })
     }
 
-    /// The indexes that the target can have. The others are added to those that are left out.
+    /// The indexes that the target can have. The others are added to `left_out`.
     pub fn take_over(&mut self, indexes: &[TableIndex]) -> Vec<NewIndex> {
         let mut found = Vec::new();
         for index in indexes {

@@ -31,8 +31,8 @@ pub async fn refuse_published_schemas(
             return Err(PlanError::Target {
                 target: format!("schema \"{schema}\""),
                 what: format!(
-                    "is published by \"{publication}\": subscribers never see rows that were \
-                     loaded before they were attached"
+                    "is published by \"{publication}\": subscribers never see rows that a \
+                     table got before it was attached"
                 ),
                 hint: "load into a schema that is not published, or narrow the publication"
                     .to_owned(),
@@ -70,7 +70,7 @@ pub async fn refuse_leftovers(
                 qualified(&package.run.staging_schema, first)
             ),
             what: format!(
-                "is in the way ({} of them), and no run of the ledger made it",
+                "exists already, and no run in the ledger created it (number of such tables: {})",
                 standing.len()
             ),
             hint: standing

@@ -9,8 +9,8 @@ use super::flow_request::FlowRequest;
 use super::flow_target::FlowTarget;
 use crate::plan::failure::PlanFailure;
 
-/// Refuses a source whose rows come from the target or from one of its partitions, however the source's address is written,
-/// also through a view or a standby.
+/// Refuses a source whose rows come from the target or from one of its partitions. It finds them for every spelling of
+/// the source's address, and also through a view or a standby.
 pub async fn refuse(
     request: &FlowRequest<'_>,
     target: &FlowTarget<'_>,

@@ -1,8 +1,8 @@
 //! Cuts large files that are sorted by their key into partitions of about the same size.
 //!
-//! A cut is moved to the next change of the key, so no key is in two partitions. The order of a file is checked at the
-//! cuts only: their keys must ascend here. While the parts are loaded, each row is compared with the keys of its part's
-//! cuts.
+//! A cut is moved to the next change of the key, so no key is in two partitions. When the plan is made, the order of a
+//! file is checked only at the cuts, whose keys must ascend. While the parts are loaded, each row is compared with the
+//! keys of its part's cuts.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ struct Cut {
     key: KeyValue,
 }
 
-/// A part of a file, with the keys that it must keep.
+/// A part of a file, with the bounds that its keys must keep.
 pub struct Part {
     /// The split that contains it.
     pub split: Split,
@@ -220,7 +220,7 @@ fn next_change(
     Ok(None)
 }
 
-/// Fails if the keys at the cuts do not ascend; the server compares texts.
+/// Fails if the keys at the cuts do not ascend. Texts are not compared here, because only the server knows their order.
 fn check_order(flow: &str, file: &dyn Input, cuts: &[Cut]) -> Result<(), PlanError> {
     for pair in cuts.windows(2) {
         if let (Some(first), Some(second)) = (pair[0].key.number(), pair[1].key.number())

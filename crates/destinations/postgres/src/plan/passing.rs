@@ -49,7 +49,7 @@ fn may_pass(field_count: usize, columns: &[Column], wire: &WireForm, has_steps: 
     !has_steps && are_in_place && is_binary && columns.iter().all(is_read_plainly)
 }
 
-/// No setting changes or refuses a value of the column.
+/// True if no setting changes or refuses a value of the column.
 fn is_read_plainly(column: &Column) -> bool {
     column.policies == ColumnPolicies::default() && column.formats.is_empty()
 }

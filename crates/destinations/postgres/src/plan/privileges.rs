@@ -30,9 +30,9 @@ pub struct Privilege {
 struct SchemaNeed<'a> {
     /// The schema.
     pub schema: &'a str,
-    /// Their purpose.
+    /// The purpose of the privileges.
     pub needed_for: &'a str,
-    /// True if the plan creates it if it is missing.
+    /// True if the run creates the schema when it is missing.
     pub made: bool,
     /// True if something is created in it.
     pub create: bool,
@@ -135,7 +135,7 @@ async fn on_ledger(
     }))
 }
 
-/// Ownership of a ledger of an older version, which the run alters: of its schema and its table.
+/// Ownership of the schema and of the table in an older ledger that the run alters.
 async fn on_older_ledger(
     session: &Session,
     role: &str,

@@ -27,7 +27,7 @@ pub struct Publishing {
     pub default_grants: Vec<DefaultGrant>,
     /// Relations of the target's schema, whose names are taken.
     pub taken: BTreeSet<String>,
-    /// Indexes of the table that is read which a new target gets.
+    /// The indexes that a new target gets from the table that is read.
     pub new_indexes: Vec<NewIndex>,
 }
 
@@ -128,7 +128,7 @@ fn new_indexes(
         found.extend(planner.take_over(&structure.indexes));
     }
     if !planner.left_out.is_empty() {
-        // One note: of many notes a summary shows only the first ones.
+        // All of them are in one note, because a summary shows only the first few notes.
         let left_out = planner.left_out.join("; ");
         notes.push(format!("{} does not get {left_out}", target.sql));
     }

@@ -20,7 +20,7 @@ use crate::{PostgresError, Session};
 pub struct ReplacePlan {
     /// The part of the target that is replaced.
     pub scope: ReplaceScope,
-    /// The rows of a plain target are deleted.
+    /// True if the rows of a plain target are deleted.
     pub by_rows: bool,
     /// What happens to them: they are dropped or kept.
     pub keep: KeepPlan,
@@ -215,7 +215,7 @@ pub async fn of_plain(
     })
 }
 
-/// A partition that new ones cover only in part, so that it can be neither kept nor removed.
+/// A partition that new partitions cover only in part, so that it can be neither kept nor removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartlyCovered {
     /// The partition and its bound.
@@ -339,8 +339,8 @@ pub async fn refuse_taken_names(
         return Err(PlanError::Target {
             target,
             what: format!(
-                "was replaced before, and the table kept then cannot be dropped, because other \
-                 objects depend on it: {}",
+                "was replaced before, and the table that was kept then cannot be dropped, because \
+                 other objects depend on it: {}",
                 dependents.join(", ")
             ),
             hint: "drop those objects, or keep the old rows under another name: replace = { keep = \"NAME\" }"
@@ -371,8 +371,8 @@ pub async fn refuse_taken_names(
 pub fn words(replace: &ReplacePlan, target: &str, staging_schema: &str) -> Vec<String> {
     if replace.by_rows {
         return vec![
-            "replaces all its rows: they are deleted, and the new rows inserted; readers are not \
-             blocked, writers wait"
+            "replaces all its rows: they are deleted, and the new rows are inserted; readers are \
+             not blocked, writers wait"
                 .to_owned(),
             "the replaced rows are gone after the switch".to_owned(),
         ];

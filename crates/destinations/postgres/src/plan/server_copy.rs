@@ -47,7 +47,7 @@ pub enum FlowCopy {
         version: String,
         /// The method for its tables, as far as the catalog shows it.
         way: Way,
-        /// Units that one COPY fills are stored as pages, if their tables allow it.
+        /// True if units that one COPY fills are stored as pages, if their tables allow it.
         by_pages: bool,
     },
 }
@@ -61,7 +61,7 @@ pub struct UnitFastCopy {
     table: (String, String),
     columns: Vec<String>,
     freeze: bool,
-    /// Pages are requested.
+    /// True if pages are requested.
     by_pages: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The steps of a plan, as it shows them.
+//! The steps of a plan, in the form in which the plan shows them.
 
 use inrush_destination::Step as Shown;
 

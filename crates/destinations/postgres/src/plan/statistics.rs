@@ -12,8 +12,8 @@ use crate::quote::qualified;
 
 const ANALYZE_ONLY_VERSION: i32 = 180_000;
 
-/// True if a run analyzes its targets: unless the package says that it does not. Without statistics PostgreSQL plans
-/// queries of a new table badly until autovacuum has analyzed it.
+/// True if a run analyzes its targets. That is the default, because without statistics PostgreSQL plans queries of a
+/// new table badly until autovacuum has analyzed it.
 pub fn are_wanted(run: &RunSettings) -> bool {
     run.analyze.unwrap_or(true)
 }
@@ -56,8 +56,8 @@ pub fn of_target(plan: &Plan, flow: &FlowPlan) -> Option<String> {
     }
 }
 
-/// The statement that limits how long the statement of [`of_target`] waits for a lock. The session runs nothing else
-/// meanwhile.
+/// The statement that limits how long the statement of [`of_target`] waits for a lock. It sets the limit for the whole
+/// session, which runs nothing else at that time.
 pub fn lock_timeout(plan: &Plan) -> String {
     format!("SET lock_timeout = {}", plan.settings.lock_timeout_ms)
 }

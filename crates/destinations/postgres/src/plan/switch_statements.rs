@@ -101,8 +101,8 @@ pub fn create_target(flow: &FlowPlan) -> Option<String> {
     }
 }
 
-/// The rows of a unit that are merged as versions, before its other steps; `None` if its target keeps none. `run` is the run's
-/// number in SQL.
+/// The rows of a unit that are merged as versions; `None` if its target keeps no versions. They are merged before the
+/// unit's other steps. `run` is the run's number in SQL.
 pub fn version_rows<'a>(
     flow: &'a FlowPlan,
     staging_schema: &str,
@@ -214,7 +214,7 @@ pub fn furnished(flow: &FlowPlan, name: &str) -> Vec<SwitchStep> {
     let mut statements: Vec<SwitchStep> = grants(flow, &partition).collect();
     if let Some(facts) = &flow.facts {
         for column in facts.numbered(&flow.columns) {
-            // From now on the parent numbers it.
+            // From now on the parent numbers the column.
             statements.push(Metadata(staging::drop_default(schema, name, &column.name)));
         }
         if let Some(words) = facts.replica_identity_words() {
@@ -329,8 +329,9 @@ pub fn lock_mode(flow: &FlowPlan) -> &'static str {
         {
             "ACCESS EXCLUSIVE"
         }
-        // It excludes other writers of a plain target, and is what ATTACH takes on a parent.
+        // The lock excludes other writers of the target.
         Publish::Insert | Publish::Upsert { .. } => "SHARE ROW EXCLUSIVE",
+        // ATTACH takes this lock on the parent.
         _ => "SHARE UPDATE EXCLUSIVE",
     }
 }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::quote::{identifier, qualified};
 
-/// The most staging tables whose names a plan prints when it locks them.
+/// If more staging tables than this are locked, the plan prints their number and not their names.
 const NAMES_SHOWN: usize = 3;
 
 /// A step of the switch.
@@ -43,7 +43,7 @@ pub enum Step {
     MarkSwitched,
     /// Leaves the marks that show appended files if the ledger is lost.
     LeaveMarks,
-    /// Commits it.
+    /// Commits the switch.
     Commit,
 }
 
@@ -70,7 +70,7 @@ pub enum FlowStep {
     Run(String),
     /// Locks an existing target.
     Lock,
-    /// The package's own statements before the rows come.
+    /// Runs the package's `pre_sql`, before the target gets rows.
     PreSql,
     /// Takes out the part of the target that the new rows replace.
     TakeOut,
@@ -78,7 +78,7 @@ pub enum FlowStep {
     Units,
     /// Creates an empty default partition if one was taken out with its rows.
     RemakeDefault,
-    /// The package's own statements after all rows have come.
+    /// Runs the package's `post_sql`, after the target has all rows.
     PostSql,
 }
 
@@ -300,7 +300,7 @@ fn each_step_of_unit(
     see: &mut dyn FnMut(Shown),
 ) {
     if flow.publish == Publish::Swap {
-        // Its indexes get the names of the old ones, by unique intermediate names.
+        // Its indexes get the names of the old indexes. In between, they have unique names.
         let table = qualified(staging_schema, &task.staging_table);
         let name = identifier(&task.staging_table);
         const HAS_INDEXES: &str = "it has indexes";

@@ -50,7 +50,7 @@ pub fn of_table(
     statements
 }
 
-/// Passes the steps about tables that are taken out to `see`, as the plan prints them.
+/// Passes the steps of a replacement to `see`, as the plan prints them.
 pub fn each_step(
     replace: &ReplacePlan,
     target: &str,

@@ -99,8 +99,8 @@ fn check_published(target: &FlowTarget<'_>, facts: &TableFacts) -> Result<(), Pl
     };
     Err(target.refusal(
         format!(
-            "is published by {}: subscribers never see rows that were loaded before they \
-             were attached",
+            "is published by {}: subscribers never see rows that a table got before it was \
+             attached",
             identifier(publication)
         ),
         format!(
@@ -172,7 +172,7 @@ pub fn check_empty(target: &str, mode: Mode, facts: Option<&TableFacts>) -> Resu
     if !facts.readable {
         return Err(PlanError::Target {
             target: target.to_owned(),
-            what: "cannot be read by this role, so it is not known whether it is empty, as mode = \"create\" needs"
+            what: "cannot be read by this role, so Inrush cannot tell whether it is empty; mode = \"create\" needs an empty target"
                 .to_owned(),
             hint: format!("GRANT SELECT ON {target} to the role"),
         });
@@ -184,8 +184,8 @@ pub fn check_empty(target: &str, mode: Mode, facts: Option<&TableFacts>) -> Resu
     })
 }
 
-/// Refuses triggers for attached rows: attaching fires no trigger, so the effects of the trigger would be silently
-/// missing.
+/// Refuses INSERT triggers if the load cannot follow the flow's setting `triggers`. Attaching fires no trigger, so the
+/// effects of a trigger would be silently missing; inserted rows fire every trigger.
 fn check_triggers(
     flow: &Flow,
     target: &FlowTarget<'_>,

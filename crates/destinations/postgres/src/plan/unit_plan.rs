@@ -18,7 +18,7 @@ pub struct UnitStatements {
     pub copy_alone: String,
     /// The COPY that fills it if several streams do. Its table is committed before its rows, so it cannot FREEZE them.
     pub copy_shared: String,
-    /// Counts its rows.
+    /// The query that counts its rows and, if they have a partition key, finds the smallest and the largest key.
     pub measure: String,
     /// The query for its sums, if more than the number of rows is verified.
     pub verify: Option<String>,

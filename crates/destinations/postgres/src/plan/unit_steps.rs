@@ -49,11 +49,11 @@ pub enum Step<'a> {
     ForgetSplits,
     /// Fails if the target is not the same table as at the unit's first split.
     HoldTarget,
-    /// Makes deferred constraints be checked immediately, except those that need rows of a later flow.
+    /// Lets the server check deferred constraints immediately, except those that need rows of a later flow.
     CheckConstraints,
     /// Writes the unit into the ledger.
     RecordUnit {
-        /// True if its rows are counted.
+        /// True if the unit is complete and its rows are counted.
         is_finished: bool,
     },
     /// Writes a group of copied splits into the ledger.
@@ -129,7 +129,7 @@ pub fn private<'a>(
 /// The table of a unit that several streams fill. With direct writes there is no such table, only a row in the ledger.
 pub fn shared_table<'a>(plan: &Plan, unit: UnitPlan<'a>) -> Vec<Step<'a>> {
     let mut steps = vec![Step::Begin, Step::HoldFence];
-    // It is created like the target, on which another session may hold a lock.
+    // The table is created like the target, on which another session may hold a lock.
     steps.push(Step::Run(lock_timeout(plan).into()));
     steps.extend(unit.statements.create.iter().map(run));
     steps.extend([Step::RecordUnit { is_finished: false }, Step::Commit]);
@@ -208,7 +208,7 @@ fn part_rows<'a>(splits: usize) -> Vec<Step<'a>> {
 }
 
 /// The steps for the same rows after the server has refused one of them: many small COPYs, so that the row is found.
-/// `splits` are those of this transaction.
+/// `splits` is the number of splits in this transaction.
 pub fn careful<'a>(
     plan: &'a Plan,
     flow: &'a FlowPlan,
@@ -231,7 +231,7 @@ pub fn careful<'a>(
         return steps;
     }
     let mut steps = begin(plan);
-    // It may still have its indexes, and the CHECK of its earlier rows.
+    // The old table may still have its indexes, and the CHECK of its earlier rows.
     let table = qualified(&plan.settings.staging_schema, &unit.staging_table);
     steps.push(Step::Run(format!("DROP TABLE IF EXISTS {table}").into()));
     steps.push(Step::ForgetSplits);
@@ -249,10 +249,11 @@ pub fn careful<'a>(
     steps
 }
 
-/// True if the first and last row of its file may show the keys of a unit before it is loaded.
+/// True if the keys of a unit may be known before it is loaded, from the first and the last row of its file.
 fn expects_keys(flow: &FlowPlan, unit: UnitPlan<'_>) -> bool {
     let has_open_bounds = flow.key.is_some() && unit.statements.bounds.is_none();
-    // After a row that violates the CHECK, a second COPY would begin.
+    // If a row violates the CHECK, a second COPY sends the rest, and a table that is stored as pages takes only one
+    // COPY.
     let may_stop = !flow.goes_by_pages(unit);
     has_open_bounds && may_stop && !unit.is_shared && !flow.is_straight() && unit.splits.len() == 1
 }
@@ -298,8 +299,8 @@ fn copies<'a>(splits: usize) -> Vec<Step<'a>> {
     steps
 }
 
-/// The step that writes the splits to the ledger which are not in it by the end of the transaction. `None` for a unit
-/// without splits: a partition of a new table that gets no rows.
+/// The step that writes the remaining splits to the ledger, at the end of the transaction. `None` for a unit without
+/// splits: a partition of a new table that gets no rows.
 fn record_last<'a>(splits: usize) -> Option<Step<'a>> {
     let left = match splits % SPLITS_AT_A_TIME {
         0 => splits.min(SPLITS_AT_A_TIME),

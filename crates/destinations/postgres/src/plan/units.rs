@@ -79,8 +79,8 @@ impl<'a> UnitPlanner<'a> {
         }
     }
 
-    /// Makes the units: one for each part, for each interval, for each file, or one in all. `intervals` is empty if
-    /// units are not partitions.
+    /// Makes the units: one for each part, one for each interval, one for each file, or one for all files. `intervals`
+    /// is empty if units are not partitions.
     pub fn plan(&self, intervals: &[Interval], parts: &[Part]) -> Result<Vec<NewUnit>, PlanError> {
         let splits: Vec<Split> = match parts {
             [] => {
@@ -296,7 +296,7 @@ impl<'a> UnitPlanner<'a> {
                     key.map(|key| staging::build_primary_key(schema, staging_table, &key.columns));
                 key.chain(self.new_indexes(staging_table)).collect()
             }
-            // ATTACH finds those of the target.
+            // The new target has the same indexes, so ATTACH finds these.
             (Publish::CreatePartitioned { .. }, _) => self.new_indexes(staging_table).collect(),
             // Of several rows with one key, only one can be merged.
             (Publish::Upsert { indexes, .. }, _) => {

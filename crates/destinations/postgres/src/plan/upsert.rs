@@ -9,8 +9,8 @@ use crate::Session;
 use crate::plan::failure::PlanFailure;
 use crate::quote::identifier;
 
-/// The unique indexes by which the server merges on a key. A key that it cannot merge on is refused. The server is asked to plan
-/// the same statement, without running it.
+/// The unique indexes by which the server merges on a key. Refuses a key on which the server cannot merge. To find that
+/// out, the server plans the same statement without running it.
 pub async fn indexes(
     session: &Session,
     target: &FlowTarget<'_>,
@@ -49,7 +49,8 @@ pub async fn indexes(
     ).into())
 }
 
-/// The unique indexes on the key. One is refused if the merge on it would fail or add duplicates, although the server can plan it.
+/// The unique indexes on the key. Refuses an index on which the merge would fail or add duplicates, although the server
+/// can plan it.
 async fn immediate_indexes(
     session: &Session,
     target: &FlowTarget<'_>,

@@ -1,8 +1,9 @@
 //! Versions of rows: a target that is a slowly changing dimension of type 2.
 //!
 //! A version is valid from `valid_from` on and before `valid_to`, which is NULL in the current version. All versions of
-//! a run begin at one moment, the start of the run in the ledger, so a resumed run uses the same one. A unique index on
-//! the key of the current versions prevents two current versions of one key, whoever writes.
+//! a run begin at one moment, the start of the run in the ledger, so a resumed run uses the same moment. A unique index
+//! on the key of the current versions prevents two current versions of one key, even if other programs write to the
+//! target.
 
 use inrush_destination::Step;
 use inrush_package::ScdColumns;
@@ -53,7 +54,7 @@ pub struct VersionRows<'a> {
     pub loaded: &'a [Column],
     /// The key.
     pub key: &'a [String],
-    /// The run's number in SQL, or a word for people.
+    /// The run's number in SQL, or a placeholder in a printed plan.
     pub run: String,
 }
 
@@ -88,11 +89,11 @@ pub struct VersionMerge {
     /// Counts, before the merge, the rows without a current version, the changed rows, the rows that are overwritten, and the
     /// changed rows whose current version does not begin before the run.
     pub count: String,
-    /// Finds a changed row whose current version does not begin before the run: its key, when the version begins, and the
-    /// start of the run, as texts.
+    /// Finds a changed row whose current version does not begin before the run. Returns its key, the time at which the
+    /// version begins, and the start of the run, as texts.
     pub later: String,
-    /// Finds a row whose new version would begin before an ended version of its key ends: its key, that end, and the
-    /// start of the run.
+    /// Finds a row whose new version would begin before an ended version of its key ends. Returns its key, that end,
+    /// and the start of the run, as texts.
     pub overlap: String,
     /// Ends the current versions of changed rows.
     pub end: String,
@@ -185,12 +186,12 @@ impl VersionsPlan {
         &self.index
     }
 
-    /// The column in which a version begins.
+    /// The column with the time at which a version begins.
     pub fn valid_from(&self) -> &str {
         &self.columns.valid_from
     }
 
-    /// The column in which a version ends.
+    /// The column with the time at which a version ends.
     pub fn valid_to(&self) -> &str {
         &self.columns.valid_to
     }
@@ -226,8 +227,8 @@ impl VersionsPlan {
         Ok(())
     }
 
-    /// The statements of the merge of a table, or of a query in parentheses. `run` is the run's number in SQL, or a word for
-    /// people.
+    /// The statements that merge a table, or a query in parentheses. `run` is the run's number in SQL, or a placeholder
+    /// in a printed plan.
     fn merge(
         &self,
         target: &str,
@@ -345,8 +346,9 @@ impl VersionMerge {
     }
 }
 
-/// The unique index of current versions. A target without one is refused, and so is one with such an index on the key alone. The
-/// server is asked whether it would use one, without running the statement.
+/// The unique index of current versions. Refuses a target without such an index, and a target with a unique index of
+/// all versions on the key. To find that out, the server plans a statement that would use the index, without running
+/// it.
 async fn index_of_current(
     session: &Session,
     target: &FlowTarget<'_>,

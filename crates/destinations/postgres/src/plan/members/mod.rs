@@ -45,9 +45,9 @@ pub struct MemberTable {
     pub oid: u32,
     /// The columns of its key in the order of their names, each with its type.
     pub key: Vec<(String, String)>,
-    /// The column that is taken.
+    /// The column that the lookup takes.
     pub number: String,
-    /// Its type.
+    /// Its type as the server writes it.
     pub number_type: String,
     /// The sequence that numbers its rows, in SQL.
     pub sequence: String,
@@ -130,7 +130,7 @@ impl Planner<'_> {
         if let Some(commit) = self.request.straight() {
             return Err(self.refused(
                 &format!(
-                    "members are added by the switch, but {} has no switch for its rows",
+                    "members are added by the switch, but with {} the switch does not add the rows",
                     commit.setting()
                 ),
                 format!("leave {} out", commit.setting()),
@@ -186,7 +186,7 @@ impl Planner<'_> {
         let Some(facts) = TableFacts::find(session, &table, key, number).await? else {
             return Err(self.refused(
                 &format!("{table} is not a table of the database"),
-                "name a table, and no view",
+                "name a table, not a view",
             ));
         };
         let columns = || listed(key.iter().map(String::as_str));
@@ -241,7 +241,7 @@ impl Planner<'_> {
         };
         if facts.cycles {
             return Err(self.refused(
-                &format!("the sequence {sequence} starts again at its end, so its numbers may stand for other members"),
+                &format!("the sequence {sequence} starts again at its end, so it could give a number that another member has already"),
                 format!("ALTER SEQUENCE {sequence} NO CYCLE;"),
             ));
         }

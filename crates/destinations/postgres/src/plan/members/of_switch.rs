@@ -111,8 +111,8 @@ impl SwitchMembers<'_> {
     }
 }
 
-/// Statements that join reserved members with staged rows, and the setting that they need. The server has no statistics of the
-/// reserved members and takes them for a few, so it would read all staged rows once for each of them.
+/// Statements that join reserved members with staged rows, and the setting that they need. The server has no statistics
+/// of the reserved members and assumes that there are few, so it would read all staged rows once for each of them.
 fn without_loops(statements: impl Iterator<Item = String>) -> Vec<String> {
     let setting = |value: &str| std::iter::once(format!("SET LOCAL enable_nestloop = {value}"));
     let steps = setting("off").chain(statements).chain(setting("DEFAULT"));

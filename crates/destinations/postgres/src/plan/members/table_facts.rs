@@ -1,4 +1,4 @@
-//! A table as the reference of a lookup that adds members: what its catalog says of the key and of the numbers.
+//! A table as the reference of a lookup that adds members: what the catalog says about its key and its numbers.
 
 use crate::Session;
 use crate::plan::failure::PlanFailure;
@@ -11,19 +11,19 @@ pub struct TableFacts {
     pub key_types: Vec<String>,
     /// The type of the number's column.
     pub number_type: String,
-    /// A unique index has the columns of the key and no other.
+    /// True if a unique index has the columns of the key and no other.
     pub is_unique: bool,
-    /// A unique index has the number's column and no other.
+    /// True if a unique index has the number's column and no other.
     pub is_number_unique: bool,
     /// A column of the key that is generated from others.
     pub generated: Option<String>,
-    /// The sequence starts again at its end.
+    /// True if the sequence starts again at its end.
     pub cycles: bool,
     /// A column of the key whose collation is not deterministic.
     pub folded: Option<String>,
     /// The sequence of the number's column.
     pub sequence: Option<String>,
-    /// NULL is not allowed in it.
+    /// True if NULL is not allowed in the number's column.
     pub is_number_required: bool,
     /// Other columns that need a value.
     pub required: Vec<String>,

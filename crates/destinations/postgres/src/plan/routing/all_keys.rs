@@ -73,8 +73,8 @@ impl KeyScans {
     }
 }
 
-/// The partitions found, by their first key as [`KeyType::number`] returns it; each with the number after its last key,
-/// and its bounds in SQL.
+/// The partitions that were found, by the number of their first key ([`KeyType::number`]). Each has the number after
+/// its last key, and its bounds in SQL.
 type KeyedPartitions = BTreeMap<i64, (i64, Interval)>;
 
 impl KeyScan<'_> {
@@ -126,7 +126,7 @@ impl KeyScan<'_> {
         if !fits {
             return mismatch(
                 format!(
-                    "bounds of {} do not fit the key {} {}",
+                    "the bounds ({}) do not fit the key {} of type {}",
                     self.key.rule, self.key.column, self.key.type_sql
                 ),
                 "a whole number for integer keys, a length of time for dates and timestamps (hours \
@@ -225,7 +225,7 @@ impl KeyScan<'_> {
                 last = *lower..*upper;
                 continue;
             }
-            // Keys without an even width around them, such as infinities, have no partition.
+            // A key that lies in no interval of this width, such as infinity, has no partition.
             let Some((lower, upper, interval)) = self.around(value)? else {
                 continue;
             };

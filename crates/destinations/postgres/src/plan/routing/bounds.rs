@@ -21,7 +21,7 @@ use crate::plan::switch_statements::expression;
 use crate::quote::identifier;
 use crate::ranges::{self, PartitionRange};
 
-/// The partitions of a new target that has those of the table that is read. Refuses keys and bounds that the target cannot
+/// The partitions of a new target, copied from the table that is read. Refuses keys and bounds that the target cannot
 /// have.
 pub fn copied(
     target: &FlowTarget<'_>,
@@ -58,7 +58,7 @@ pub fn copied(
     }
     if let Some(odd) = all.iter().find(|node| bound_values(&node.bound).is_none()) {
         return Err(refuse(format!(
-            "the bound `{}` is not one of plain values",
+            "the bound `{}` has other expressions than plain values",
             odd.bound
         )));
     }
@@ -266,7 +266,8 @@ impl RoutePlanner<'_> {
         Ok(rows[0].get(0))
     }
 
-    /// Refuses triggers, because rows in attached partitions would not fire them, but copied rows would.
+    /// Refuses INSERT triggers if the load cannot follow the flow's setting `triggers`: rows of attached partitions do
+    /// not fire them, and copied rows do.
     fn refuse_triggers(&self, route: &RoutePlan) -> Result<(), PlanError> {
         let facts = self.target.facts.as_ref();
         let triggers = facts.map_or(&[][..], |facts| &facts.insert_triggers);

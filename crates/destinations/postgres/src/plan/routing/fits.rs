@@ -36,7 +36,8 @@ pub async fn key_set(
     let Some(column_index) = columns.iter().position(|column| column.name == name) else {
         return Ok(None);
     };
-    // A key with another collation or operator class than the column has it after the name, and equals none of these.
+    // If the key has another collation or operator class than the column, its text has more words after the name and
+    // equals neither of these texts.
     let word = if strategy == 'l' { "LIST" } else { "RANGE" };
     let plain = [
         format!("{word} ({name})"),
@@ -195,7 +196,7 @@ async fn listed(
     Ok(Some((values, takes_null)))
 }
 
-/// True if texts of a column are equal only if their bytes are.
+/// True if two texts of a column are equal only if their bytes are equal.
 async fn is_deterministic(
     session: &Session,
     facts: Option<&TableFacts>,

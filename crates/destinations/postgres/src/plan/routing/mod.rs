@@ -1,9 +1,9 @@
 //! Routing: each row goes to its own partition, from any file.
 //!
 //! The unit's staging table is partitioned like the target, and COPY writes to its parent. So the server routes each
-//! row by the same code and the same key as in the target. [`route`] is the tree of partitions, [`statements`] the SQL
-//! for it, [`bounds`] the partitions that a flow asks for, [`all_keys`] reads all keys to find the needed partitions of
-//! even width, and [`fits`] finds rows without a partition before they are sent.
+//! row by the same code and the same key as in the target. [`route`] has the tree of partitions, [`statements`] has the
+//! SQL for it, and [`bounds`] has the partitions that a flow asks for. [`all_keys`] reads all keys to find the needed
+//! partitions of even width. [`fits`] finds rows without a partition before they are sent.
 
 mod all_keys;
 mod bounds;
@@ -113,7 +113,8 @@ pub fn check(target: &FlowTarget<'_>, notes: &mut Vec<String>) -> Result<(), Pla
     Ok(())
 }
 
-/// The lock that the target needs: that of ATTACH, or one that excludes other writers if the target must be empty.
+/// The mode of the lock on the target. If the target must be empty, it excludes other writers; if partitions are
+/// attached, it is the mode of ATTACH; otherwise it is the mode of INSERT.
 pub fn lock_mode(flow: &FlowPlan, route: &RoutePlan) -> &'static str {
     if flow.mode == Mode::Create {
         "SHARE ROW EXCLUSIVE"

@@ -15,7 +15,7 @@ use crate::staging::UnitBounds;
 pub struct RoutePlan {
     /// The key in SQL: `RANGE (day)`.
     pub partition_by: String,
-    /// The target is created from the staging table and its partitions.
+    /// True if the target is created from the staging table and its partitions.
     pub is_new: bool,
     /// The partitions; each has its own partitions below it.
     pub nodes: Vec<RouteNode>,
@@ -34,7 +34,8 @@ pub struct RouteNode {
     pub constraints: Vec<String>,
     /// The target's partition for its rows.
     pub becomes: Becomes,
-    /// Indexes that it has and its parent has not, if the target is made like the table that is read.
+    /// Indexes that this partition has and its parent lacks. Only a target that is made like the table that is read has
+    /// them.
     pub indexes: Vec<NewIndex>,
     /// Its partitions.
     pub nodes: Vec<RouteNode>,

@@ -57,7 +57,7 @@ pub fn create(
     if let Some(first) = statements.first_mut() {
         first.push_str(&format!(" PARTITION BY {}", route.partition_by));
     }
-    // Before the partitions are created, which inherit it.
+    // The numbering comes first, because the partitions inherit it.
     statements.extend(numbering);
     let below = Below {
         schema,
@@ -103,7 +103,7 @@ impl Below<'_> {
                     qualified(schema, &name)
                 ));
             }
-            // It proves the bound to ATTACH. A staging table that becomes the whole target is not attached.
+            // The CHECK proves the bound to ATTACH. A staging table that becomes the whole target is not attached.
             if let (super::route::Becomes::New { bounds, .. }, false) =
                 (&node.becomes, route.is_new)
             {
@@ -114,8 +114,8 @@ impl Below<'_> {
     }
 }
 
-/// The statements that build indexes before the switch: those of an existing target on its new partitions, so that ATTACH
-/// finds them, and those of a new target on all of them.
+/// The statements that build indexes before the switch. The new partitions of an existing target get its indexes, so
+/// that ATTACH finds them. A new target gets its own indexes and those of its partitions.
 pub fn ready(
     schema: &str,
     root: &str,
