@@ -16,8 +16,8 @@ pub async fn of_target(run: &PostgresRun, flow: usize) -> Result<(), PostgresErr
     match control.execute(&statement, "analyzing").await {
         Err(error) if error.is_blocked() => Err(PostgresError::Unsuitable {
             what: format!(
-                "another session held a lock on it for longer than run.lock_timeout_ms ({} ms); run this when it has ended: \
-                 {statement}",
+                "another session held a lock on it for longer than run.lock_timeout_ms ({} ms); when that session has ended, \
+                 run: {statement}",
                 plan.settings.lock_timeout_ms
             ),
             hint: "the rows are in the target; only its statistics are old".to_owned(),

@@ -15,7 +15,7 @@ use crate::fast_copy::{self, KeyEnds};
 use crate::load_error::LoadError;
 use crate::plan::FlowPlan;
 
-/// A COPY under way, with the block that is being filled.
+/// A COPY in progress, with the block that is being filled.
 pub struct Copying<'a> {
     session: Session,
     statement: Cow<'a, str>,
@@ -29,14 +29,14 @@ pub struct Copying<'a> {
     /// Rows that the server counted in finished COPYs.
     counted: u64,
     sent: u64,
-    /// The smallest and largest key of each finished COPY; empty if nobody asks for them.
+    /// The smallest and largest key of each finished COPY; `None` if nobody asks for them.
     keys: Option<Vec<KeyEnds>>,
 }
 
 /// The server's answer about the rows that were copied.
 #[derive(Debug, Default)]
 pub struct Copied {
-    /// Its own count of them.
+    /// The server's own count of the rows.
     pub rows: u64,
     /// The smallest and largest key of each COPY, if the extension reports them.
     pub keys: Vec<KeyEnds>,
@@ -138,7 +138,7 @@ impl<'a> Copying<'a> {
         })
     }
 
-    /// Ends the COPY that is under way, and adds up the server's count of its rows.
+    /// Ends the COPY in progress, and adds the server's count of its rows to the total.
     async fn end_one(&mut self) -> Result<(), LoadError> {
         if let Some(writer) = self.writer.take() {
             let block = std::mem::take(&mut self.block);

@@ -1,9 +1,9 @@
-//! Before the switch: counts units again whose rows somebody could have changed since their COMMIT, and compares the
-//! counts with the numbers of rows sent.
+//! Before the switch: counts again the units whose rows somebody could have changed since their COMMIT, and compares
+//! the counts with the numbers of rows sent.
 //!
-//! A unit is counted, and verified, in its own transaction. Units that an earlier attempt has committed have existed
-//! for minutes or days since; and if a table was emptied or rewritten, its files on the server differ. Both kinds are
-//! checked again, by as many sessions as there are streams.
+//! A unit is first counted, and verified, in its own transaction. Two kinds of units are checked again here, by as many
+//! sessions as there are streams: units that an earlier attempt has committed, minutes or days ago; and units whose
+//! table has other files on the server since, because it was emptied or rewritten.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,7 +28,7 @@ struct Unit<'a> {
     record: &'a UnitRow,
 }
 
-/// Checks the units again that need it.
+/// Checks again the units that need it.
 pub async fn units(run: &PostgresRun, records: &[UnitRow]) -> Result<(), LoadError> {
     let records: BTreeMap<&UnitKey, &UnitRow> = records
         .iter()

@@ -105,7 +105,7 @@ fn with_own_oids(
         .expect("columns of the same types and lengths"))
 }
 
-/// True if the server has no infinite intervals.
+/// True if the column has intervals, and the server has no infinite intervals.
 fn has_finite_intervals(column: &Column) -> bool {
     matches!(
         column.column_type,

@@ -45,7 +45,7 @@ struct Entered {
 }
 
 impl<'a> Entry<'a> {
-    /// No step is done yet.
+    /// The entry of a run. No step is done yet.
     pub fn new(control: Session, plan: Plan, options: &'a RunOptions<'_>) -> Entry<'a> {
         Entry {
             options,
@@ -255,7 +255,7 @@ pub async fn drop_units(
     // Another session may read such a table for a long time.
     let patience = format!("SET LOCAL lock_timeout = {lock_timeout_ms}");
     control.execute(&patience, doing).await?;
-    // Another table with the name of a unit's table is not ours.
+    // Another table that has the name of a unit's table must not be dropped.
     for unit in units.iter().filter(|unit| unit.stands && !unit.straight) {
         let table = qualified(&unit.staging_schema, &unit.staging_table);
         control
@@ -284,8 +284,8 @@ fn keep_shared(plan: &mut Plan, units_kept: &BTreeMap<UnitKey, UnitRow>) -> Resu
     Ok(())
 }
 
-/// Refuses to replay the rejects of a run that is not switched (its own command loads all of it), or whose rows were
-/// replaced.
+/// Refuses to replay the rejects of a run whose rows were replaced, or of a run that is not switched: its own command
+/// loads all of its rows.
 async fn refuse_unswitched(
     control: &Session,
     ledger: &Ledger,
@@ -314,14 +314,14 @@ async fn refuse_unswitched(
     Ok(())
 }
 
-/// Names the control connection after its run, so that a process which takes the run over can end it.
+/// Names the control connection after its run, so that a process which takes over the run can end the connection.
 async fn tag(control: &Session, run: &RunName) -> Result<(), PostgresError> {
     let name = format!("SET application_name = 'inrush {run} control'");
     control.execute(&name, "naming the connection").await
 }
 
-/// Leaves marks for the targets whose rows are committed split by split, before the first of them. The marks of other
-/// targets commit with the switch.
+/// Leaves marks for the targets whose rows are committed split by split. The first row is written after that. The marks
+/// of other targets are committed with the switch.
 async fn leave_marks(control: &Session, plan: &Plan, run: &RunName) -> Result<(), Error> {
     let marks = begin_steps::marks(plan, run, |flow| Some(flow.facts.as_ref()?.oid));
     if marks.is_empty() {

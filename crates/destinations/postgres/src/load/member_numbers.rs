@@ -25,7 +25,8 @@ pub struct MemberSession {
 }
 
 impl MemberSession {
-    /// Lets the lookups of a plan that add members get their numbers from the ledger. Called on a thread of the runtime.
+    /// Gives the lookups of a plan that add members a way to get numbers from the ledger. Called on a thread of the
+    /// runtime.
     pub fn serve(
         plan: &Plan,
         address: &DatabaseAddress,

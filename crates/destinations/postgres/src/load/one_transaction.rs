@@ -1,8 +1,8 @@
 //! Loads without staging tables (`staging = false`): one session writes the rows of all flows directly to their
 //! targets, in the transaction that the switch commits.
 //!
-//! It is the control session. Each flow is one part after a savepoint, so that a part with a refused row can be loaded
-//! once more, carefully. A target gets its rows before the targets whose foreign keys refer to it.
+//! This session is the control session. Each flow is one part after a savepoint, so that a part with a refused row can
+//! be loaded once more, carefully. A target gets its rows before the targets whose foreign keys refer to it.
 
 use std::sync::{MutexGuard, PoisonError};
 
@@ -27,8 +27,8 @@ pub const PART: [&str; 3] = [
     "ROLLBACK TO SAVEPOINT inrush_flow",
 ];
 
-/// Begins the transaction. Returns the flows in the order in which their tables refer to each other. The switch commits the
-/// transaction, unless the run fails before ([`roll_back`]).
+/// Begins the transaction. Returns the flows in the order in which their tables refer to each other. The switch commits
+/// the transaction. If the run fails before the switch, [`roll_back`] is called.
 pub async fn begin(run: &PostgresRun) -> Result<Vec<usize>, LoadError> {
     let session = &run.control;
     let mut transaction = None;
@@ -46,7 +46,7 @@ pub async fn begin(run: &PostgresRun) -> Result<Vec<usize>, LoadError> {
     Ok(order)
 }
 
-/// All rows are loaded: the switch commits the transaction.
+/// Called when all rows are loaded. Leaves the transaction open, so that the switch can commit it.
 pub fn leave_open(run: &PostgresRun) {
     if let Some(transaction) = of_all_flows(run).take() {
         transaction.leave_open();
@@ -63,7 +63,7 @@ fn of_all_flows(run: &PostgresRun) -> MutexGuard<'_, Option<Transaction>> {
     transaction.unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The error of the switch that ends such a load, with a hint that is true for it.
+/// The error of the switch that ends such a load, with a hint that fits such a load.
 pub fn switch_failed(error: SwitchError) -> inrush_destination::Error {
     let hint = match &error {
         SwitchError::Refused { .. } => Some(LATE_REFUSAL.to_owned()),
@@ -86,8 +86,8 @@ async fn flows_in_order(plan: &Plan, session: &Session) -> Result<Vec<usize>, Po
     Ok(order::order(&names, &references, |_| false))
 }
 
-/// Has constraints checked now that COMMIT would check, for the flow's rows so far and those to come. At COMMIT it
-/// would be too late to reject a single row. Constraints that need the rows of later flows stay deferred.
+/// From now on, lets the server check a flow's constraints with each statement and not only at COMMIT, where it would
+/// be too late to reject a single row. Constraints that need the rows of later flows stay deferred.
 pub async fn check_at_once(
     plan: &Plan,
     session: &Session,

@@ -23,7 +23,7 @@ use super::was_switched::{SETTLE_TIMEOUT, was_switched};
 use super::{analyze, committed, one_transaction, reload, shared_unit, switching};
 use crate::load_error::LoadError;
 
-/// Sums of a unit's columns are compared when it is committed, and not those of a target
+/// The sums of a unit's columns are compared when the unit is committed. So there are no sums of a whole target
 /// ([`staged_sums`](OpenRun::staged_sums)).
 impl OpenRun for PostgresRun {
     fn record(&self) -> &RunRecord {
@@ -64,7 +64,7 @@ impl OpenRun for PostgresRun {
         self.runtime.block_on(self.undo_in_time());
     }
 
-    /// The one stream of a load in one transaction has the control session, and so has the one that loads units again.
+    /// The only stream of a load in one transaction uses the control session. So does a stream that loads units again.
     fn open_stream<'r>(&'r self, setup: &StreamSetup<'r>) -> Result<Box<dyn UnitStream + 'r>> {
         let reload = self.switching().reload.clone();
         let stream = match reload {
@@ -104,7 +104,7 @@ impl OpenRun for PostgresRun {
     /// The server is asked only if the connection was lost.
     fn is_switched(&self) -> Result<bool> {
         let no_answer = |timeout: Duration| Error::Lost {
-            doing: "asking what became of the switch".to_owned(),
+            doing: "asking whether the switch was committed".to_owned(),
             reason: format!("no answer in {} s", timeout.as_secs()),
             hint: "run the same command when the server answers".to_owned(),
         };
@@ -163,7 +163,7 @@ impl OpenRun for PostgresRun {
 struct AskToStop(Stop);
 
 impl CancelRun for AskToStop {
-    /// If the run was asked before, nothing changes.
+    /// If the run was already asked to stop, nothing changes.
     fn cancel(&self) {
         self.0.ask(StopReason::Failed);
     }

@@ -72,7 +72,7 @@ impl<'a> Piece<'a> {
         Ok(())
     }
 
-    /// Begins the rows of a split. `name` is that of its input.
+    /// Begins the rows of a split. `name` is the name of its input.
     pub async fn begin_split(&mut self, name: &str) -> Result<(), LoadError> {
         if self.steps.pop_front_if(|step| is_copy(step)).is_some() {
             let ways = &self.table.run.stored_ways;
@@ -82,7 +82,8 @@ impl<'a> Piece<'a> {
         self.table.begin_split(name).await
     }
 
-    /// Takes the records of the splits that are written. If others follow, these are written to the ledger now.
+    /// Takes the records of the splits whose rows are written. If other splits follow, these records are written to the
+    /// ledger now.
     pub async fn record(&mut self, written: WrittenSplits) -> Result<(), LoadError> {
         self.performer.sent(written.rows, written.sums);
         self.records = written.records;
@@ -103,7 +104,7 @@ impl<'a> Piece<'a> {
         Ok(())
     }
 
-    /// Gives its COPY up, and rolls its transaction back.
+    /// Gives up its COPY, and rolls back its transaction.
     pub async fn roll_back(&mut self) -> Result<(), LoadError> {
         self.table.give_up();
         self.performer.roll_back().await
@@ -141,7 +142,7 @@ fn is_copy(step: &Step<'_>) -> bool {
     matches!(step, Step::Copy(_))
 }
 
-/// True for the steps that come before the first row, also if there are none.
+/// True for the steps before the first row. They are also performed if there are no rows.
 fn is_before_rows(step: &Step<'_>) -> bool {
     matches!(
         step,
@@ -168,7 +169,7 @@ fn steps<'a>(table: &CopyRows<'a>, splits: usize) -> Vec<Step<'a>> {
     }
 }
 
-/// Writes records of splits to the ledger. No COPY is open.
+/// Writes records of splits to the ledger. Called only when no COPY is open.
 async fn record(
     run: &PostgresRun,
     session: &Session,

@@ -68,8 +68,8 @@ pub async fn prepare(
     Ok(Preparation::Run(Box::new(run)))
 }
 
-/// If a lock was not granted while planning, another run of the package may hold it for its switch; then the error
-/// names that run.
+/// The error of a plan. If a lock was not granted while the plan was made, another run of the package may hold it for
+/// its switch. Then the error names that run.
 async fn held(control: &Session, package: &Package, error: PlanFailure) -> Error {
     if !error.is_blocked() {
         return error.into();
@@ -120,8 +120,8 @@ fn note_dropped(plan: &mut Plan) {
     }
 }
 
-/// The inputs whose data is kept until the load is done if they are pipes, so that rows which the server refuses can be reported
-/// and all others loaded once more.
+/// The inputs whose data is kept until the load is done, if they are pipes. Then the rows that the server refuses can
+/// be reported, and all other rows can be loaded once more.
 fn pipes_to_keep(plan: &Plan) -> Vec<Arc<dyn Input>> {
     let flows = plan.flows.iter().filter(|flow| flow.keeps_pipes());
     let splits = flows.flat_map(|flow| flow.splits());

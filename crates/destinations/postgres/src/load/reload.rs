@@ -72,8 +72,8 @@ pub fn prepare(run: &PostgresRun, flow_index: usize) -> Result<ReloadedUnits> {
     Ok(ReloadedUnits::Replaced(again))
 }
 
-/// Notes the numbers of members that others have added, so that rows that are loaded after this have them already. Otherwise the
-/// switch would update the staged rows, and they would not keep their places.
+/// Records the numbers of members that others have added, so that the rows that are loaded next have these numbers
+/// already. Otherwise the switch would update the staged rows, and these would not keep their positions.
 async fn find_existing_members(
     run: &PostgresRun,
     flow: &FlowPlan,
@@ -95,8 +95,8 @@ async fn find_existing_members(
 }
 
 impl Reload {
-    /// Prepares to load a unit once more, in the order of its files: returns the additional constraints that its staging table
-    /// gets. If there are any, the unit is removed from the ledger before.
+    /// Prepares to load a unit once more, in the order of its files. Returns the additional constraints that its
+    /// staging table gets. If there are any, the unit is first removed from the ledger.
     pub async fn begin(
         &self,
         run: &PostgresRun,

@@ -21,7 +21,7 @@ use crate::plan::{FlowPlan, UnitPlan};
 use crate::unit_transaction::{self, UnitMeasure};
 use crate::{PostgresError, Session, fast_copy, staging};
 
-/// Passes a note on to the user.
+/// Passes a note to the user.
 pub type Note<'a> = &'a (dyn Fn(String) + Sync);
 
 /// Writes the rows of a piece to its staging table, or directly to its target.
@@ -49,7 +49,7 @@ pub struct CopyRows<'a> {
 /// The COPY of the server extension.
 struct FastCopy {
     statement: String,
-    /// It reports the smallest and largest key.
+    /// True if it reports the smallest and largest key.
     tells_keys: bool,
 }
 
@@ -152,8 +152,8 @@ impl<'a> CopyRows<'a> {
         Ok(())
     }
 
-    /// Passes on the unit's row count from the COPYs, and its smallest and largest key if the CHECK of the expected
-    /// keys is exact or the extension reports them. Otherwise the server must scan the table.
+    /// Gives `performer` the unit's row count from the COPYs, and its smallest and largest key if the CHECK of the
+    /// expected keys is exact or the extension reports them. Otherwise the server must scan the table.
     pub async fn take_counts(&self, performer: &mut Performer<'_>) -> Result<(), LoadError> {
         let schema = &self.run.plan.settings.staging_schema;
         let waiting = self.session.meter.enter(Phase::ServerWait);
@@ -165,7 +165,7 @@ impl<'a> CopyRows<'a> {
         let has_triggers = staging::has_triggers(schema, &self.unit.staging_table);
         if unit_transaction::has_triggers(&self.session, &has_triggers).await? {
             drop(waiting);
-            // A trigger may change such a row, or add another one, after the COPY has counted it.
+            // A trigger may change a row, or add another one, after the COPY has counted the row.
             if is_exact {
                 let measured =
                     unit_transaction::measure(&self.session, &self.unit.statements.measure).await?;
@@ -213,7 +213,8 @@ impl CopyRows<'_> {
         }
     }
 
-    /// The block that rows in the source's own form are appended to, and its size; `None` if they must be written as batches.
+    /// The block to which rows in the source's own form are appended, and the size in bytes from which it is sent;
+    /// `None` if rows must be written as batches.
     pub fn native_block(&mut self) -> Option<(&mut Vec<u8>, usize)> {
         let passes = self.flow.rows_pass
             && self.expected.is_none()

@@ -16,13 +16,13 @@ use crate::{DatabaseAddress, PostgresError, Session};
 /// The longest wait for the server's answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The pause after a failure; it is longer after each further one.
+/// The pause after the first failure. It is longer after each further failure.
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// After this many failures the server is not asked again.
 const FAILURES_MAX: u32 = 6;
 
-/// The process ids of a question, as its parameter.
+/// The parameter of a query that has the process ids.
 const PROCESS_IDS: &str = "$1::pg_catalog.int4[]";
 
 /// Asks the server over a separate connection that is opened after those of the streams. If the server fails to answer, it
@@ -153,7 +153,7 @@ impl SessionSampler for ServerSampler {
     }
 }
 
-/// The states of backends now, with the processes that hold a lock which one of them waits for.
+/// The states of backends now. If a backend waits for a lock, its state has the processes that hold this lock.
 async fn states(
     session: &Session,
     statement: &Statement,

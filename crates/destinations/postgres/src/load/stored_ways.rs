@@ -1,4 +1,4 @@
-//! The report says how the server stored the rows of each unit; streams note it here.
+//! How the server stored the rows of each unit: streams record it here for the report.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +9,7 @@ use inrush_rows::ids::UnitKey;
 use crate::fast_copy::Way;
 use crate::plan::FlowCopy;
 
-/// For each unit that was begun: the extension's way for its table, or the reason why it went by COPY.
+/// For each unit that was begun: the extension's method for its table, or the reason why the unit was loaded by COPY.
 #[derive(Default)]
 pub struct StoredWays(Mutex<BTreeMap<OfUnit, Result<Way, String>>>);
 
@@ -17,8 +17,8 @@ pub struct StoredWays(Mutex<BTreeMap<OfUnit, Result<Way, String>>>);
 type OfUnit = (usize, UnitKey);
 
 impl StoredWays {
-    /// Keeps the way of a unit, or why the extension refused its table. Returns whether it is the first such refusal of the
-    /// unit's flow.
+    /// Records the extension's method for a unit, or why the extension refused its table. Returns true if it is the
+    /// first such refusal of the unit's flow.
     pub fn note(&self, flow: usize, unit: &UnitKey, way: &Result<Way, String>) -> bool {
         let mut ways = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_of_flow =

@@ -24,15 +24,15 @@ use crate::plan::unit_steps::SPLITS_AT_A_TIME;
 pub struct SessionStream<'a> {
     run: &'a PostgresRun,
     note: Note<'a>,
-    /// `None` once this is dropped.
+    /// `None` once the stream is dropped.
     session: Option<Session>,
-    /// The session is that of the run, which goes on after this stream.
+    /// True if the session is the run's control session, which is still used after this stream.
     is_control: bool,
-    /// What units need that this stream loads again.
+    /// The requirements of units that this stream loads again.
     reload: Option<Arc<Reload>>,
-    /// The unit that is open, or the part of one.
+    /// The open unit, or the open part of a unit.
     open: Option<Piece<'a>>,
-    /// A unit was left open, so the session may still be at work.
+    /// True if a unit was left open, so that the session may still be busy.
     has_given_up: bool,
 }
 

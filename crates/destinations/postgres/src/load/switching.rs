@@ -31,7 +31,7 @@ pub struct Switching {
     pub refused: RefusedStaged,
     /// Why a target has refused a row in the last attempt.
     pub refusal: Option<SwitchRefusal>,
-    /// What the units that are loaded again need, from that attempt to the next one.
+    /// The requirements of the units that are loaded again after a failed attempt, until the next attempt.
     pub reload: Option<Arc<Reload>>,
     /// What is known of the last attempt, if it has failed.
     pub end: FailedEnd,
@@ -45,13 +45,13 @@ pub enum FailedEnd {
     Unknown,
     /// The switch was rolled back.
     RolledBack,
-    /// The server did not answer when it was to roll the switch back.
+    /// The server did not answer the request to roll back the switch.
     NoAnswer,
 }
 
 /// A target's refusal of a row at the switch.
 pub struct SwitchRefusal {
-    /// The row was copied; otherwise it is in a table to be attached.
+    /// True if the row was copied; otherwise it is in a table to be attached.
     pub is_copied: bool,
     /// The server's error.
     pub source: PostgresError,
@@ -89,7 +89,7 @@ impl SwitchWork {
             }
             targets.push(switch::tasks(&run.control, flow_index, flow, &loaded).await?);
         }
-        // In the plan's order, in which their tables are locked.
+        // The units are in the plan's order, because their tables are locked in this order.
         let planned = run.plan.flows.iter().flat_map(|flow| &flow.units);
         let units = planned.filter_map(|unit| committed.get(&unit.key));
         Ok(SwitchWork {
@@ -214,7 +214,8 @@ pub fn published(targets: &[TargetTask]) -> Published {
     published
 }
 
-/// Rolls the switch's transaction back, unless its COMMIT was already sent. The ledger shows which was the case.
+/// Rolls back the switch's transaction, unless its COMMIT was already sent. Returns true if the ledger shows that the
+/// run is switched.
 async fn interrupted(run: &PostgresRun) -> std::result::Result<bool, LedgerError> {
     let control = &run.control;
     // A statement that copies rows may need minutes to end.

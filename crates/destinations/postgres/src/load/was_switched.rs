@@ -1,4 +1,4 @@
-//! The ledger tells whether a run is switched, after the connection that switched it was lost.
+//! Reads from the ledger whether a run is switched, after the connection that switched it was lost.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub async fn was_switched(run: &PostgresRun) -> Result<bool, LedgerError> {
 async fn ask_ledger(run: &PostgresRun, session: &Session) -> Result<bool, LedgerError> {
     let patience = format!("SET lock_timeout = {}", SETTLE_PATIENCE.as_millis());
     session
-        .execute(&patience, "asking what became of the switch")
+        .execute(&patience, "asking whether the switch was committed")
         .await?;
     let first = run.ledger.is_switched(session, run.fence.run_id).await;
     if let Ok(switched) = first {

@@ -18,9 +18,10 @@ struct Deferrable {
     tables: Vec<String>,
 }
 
-/// Makes the constraints of a flow's target be checked with each statement from now on, because its rows are copied
-/// carefully. `later` are the flows whose targets get their rows afterwards. Constraints that may need those rows stay
-/// deferred: foreign keys to their targets, and triggers, because the tables that a trigger reads are unknown.
+/// From now on, lets the server check the constraints of a flow's target with each statement, because the flow's rows
+/// are copied carefully. `later` are the flows whose targets get their rows afterwards. Constraints that may need those
+/// rows stay deferred: foreign keys to their targets, and triggers, because the tables that a trigger reads are
+/// unknown.
 pub async fn check_each_row(
     session: &Session,
     task: &SwitchTask<'_>,
@@ -47,7 +48,7 @@ pub async fn at_once(
     flow: usize,
     later: &[usize],
 ) -> Result<(), PostgresError> {
-    let doing = "having constraints checked with each row";
+    let doing = "letting the server check constraints with each row";
     if plan.flows.len() == 1 {
         let all = "SET CONSTRAINTS ALL IMMEDIATE";
         return session.execute(all, doing).await;
@@ -65,7 +66,7 @@ pub async fn check_all(
     task: &SwitchTask<'_>,
     order: &[usize],
 ) -> Result<(), SwitchError> {
-    let doing = "checking what is checked at COMMIT";
+    let doing = "checking the constraints that COMMIT would check";
     let copied = |flow: &&usize| task.plan.flows[**flow].copies_rows();
     let copied: Vec<usize> = order.iter().filter(copied).copied().collect();
     if copied.is_empty() {
@@ -94,7 +95,7 @@ pub async fn check_all(
     for one in &found {
         let checked = set_immediate(session, &one.constraints, doing).await;
         checked.map_err(|error| {
-            // Constraints of two tables may have one name.
+            // Constraints of two tables may have the same name.
             let facts = error.row_refusal();
             let table = facts.and_then(|facts| facts.table.as_ref());
             let named = table.and_then(|table| found.iter().find(|one| one.tables.contains(table)));

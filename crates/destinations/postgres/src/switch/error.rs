@@ -1,4 +1,4 @@
-//! Errors of a switch. The targets are as they were.
+//! Errors of a switch. After each of them the targets are unchanged.
 
 use inrush_engine::verify::VerifyError;
 use inrush_pgclient::ClientError;
@@ -34,7 +34,7 @@ pub enum SwitchError {
     Refused {
         /// Index of the flow.
         flow: usize,
-        /// The statement copied rows, or checked those that were copied; else it attached a table.
+        /// True if the statement copied rows or checked copied rows; otherwise it attached a table.
         is_copied: bool,
         /// The server's error.
         source: PostgresError,
@@ -151,7 +151,7 @@ pub enum SwitchError {
     Partly {
         /// The target.
         target: String,
-        /// The partition, and the objects that depend on it.
+        /// The partition, and the new partition that covers a part of it, in words.
         what: String,
         /// How to fix it.
         mend: String,

@@ -1,5 +1,5 @@
-//! The order in which targets get their rows: a table before those whose foreign keys refer to it, so that rows find
-//! the referenced rows if one package loads both.
+//! The order in which targets get their rows: a table comes before the tables whose foreign keys refer to it. So the
+//! referenced rows exist already if one package loads both tables.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! Gives the indexes that new partitions have from their parents the names that the server would have given.
+//! Renames the indexes of new partitions that belong to indexes of their parents. They get the names that the server
+//! would have chosen.
 //!
 //! The indexes were made with the names of staging tables. They get their final names after all tables have theirs, so
 //! that no index takes a name that the plan gives to another relation.

@@ -104,7 +104,7 @@ fn rename_taken(nodes: &mut [RouteNode], taken: &BTreeSet<String>, names: &mut P
     }
 }
 
-/// The number of rows left in the staging table when new partitions are detached from it.
+/// The number of rows that are left in the staging table after new partitions were detached from it.
 async fn count(
     session: &Session,
     schema: &str,

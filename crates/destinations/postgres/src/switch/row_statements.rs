@@ -1,4 +1,4 @@
-//! The statements with which rows of a staging table get into a target that exists.
+//! The statements that bring rows of a staging table into an existing target.
 
 use crate::Session;
 use crate::plan::switch_statements::CopyRows;
@@ -40,7 +40,7 @@ impl VersionCounts {
 }
 
 impl RowStatements<'_> {
-    /// Runs them for all rows. Returns the number of rows that are in the target then.
+    /// Runs them for all rows. Returns the number of these rows that are in the target afterwards.
     pub async fn run(self, session: &Session) -> Result<u64, tokio_postgres::Error> {
         match self {
             RowStatements::Copy(copy) => session.client.execute(copy.all().as_str(), &[]).await,

@@ -44,7 +44,7 @@ pub struct SwitchTask<'a> {
     pub fence: &'a Fence,
     /// Kills the process at a named step, for tests.
     pub fault: Option<&'a Fault>,
-    /// Called at the steps on the way.
+    /// Called when the switch reaches a step.
     pub reached: &'a dyn Fn(PublishStep),
 }
 

@@ -203,7 +203,7 @@ async fn delete_rows(
     flow: &FlowPlan,
 ) -> Result<Option<SwitchedTable>, SwitchError> {
     let target = flow.target();
-    let doing = format!("deleting what {target} had");
+    let doing = format!("deleting the old rows of {target}");
     search_path::of_users(session, &doing).await?;
     session
         .execute(&take_out_steps::delete_rows(&target), &doing)

@@ -31,13 +31,13 @@ pub struct TargetTask {
     pub units: Vec<UnitTask>,
     /// Rows of all its units.
     pub rows: u64,
-    /// Rows that replaced others with the same key; set when they have.
+    /// The number of rows that replaced others with the same key. It is set after the merge.
     pub rows_updated: Option<u64>,
-    /// The names of the partitions that the target got, on all levels; set when it has them.
+    /// The names of the partitions that the target got, on all levels. They are set once the target has the partitions.
     pub new_partitions: Vec<String>,
-    /// The numbers of rows that were merged as versions; set when they are merged.
+    /// The numbers of rows that were merged as versions. They are set after the merge.
     pub versions: Option<VersionsReport>,
-    /// The members that were added to references; set when they are.
+    /// The members that were added to references. They are set once the members are added.
     pub members: Vec<MembersReport>,
 }
 

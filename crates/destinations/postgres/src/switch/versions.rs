@@ -10,7 +10,7 @@ use super::target_copy::TargetCopy;
 use crate::Session;
 use crate::plan::versions::VersionRows;
 
-/// Merges all rows. Fails unless each of the `expected` rows has a current version then, or is refused.
+/// Merges all rows. Fails unless each of the `expected` rows is refused or has a current version afterwards.
 pub(super) async fn merge(
     session: &Session,
     target_copy: &TargetCopy<'_>,

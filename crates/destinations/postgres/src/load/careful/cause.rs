@@ -98,7 +98,7 @@ pub fn cause(facts: &RefusalFacts, place: &RefusedTable<'_>) -> RefusalCause {
                 said(facts, place),
                 match code {
                     "22P05" => {
-                        "; json (not jsonb) or bytea would keep it, or fix the value"
+                        "; use the type json (not jsonb) or bytea, which can store it, or fix the value"
                     }
                     _ => "",
                 }
@@ -168,7 +168,7 @@ fn in_brackets(facts: &RefusalFacts, place: &RefusedTable<'_>) -> String {
 /// The server's texts: message, detail and hint.
 fn said(facts: &RefusalFacts, place: &RefusedTable<'_>) -> String {
     let mut text = renamed(&facts.message, place);
-    // PostgreSQL's detail shows the whole row; it is kept unchanged.
+    // PostgreSQL's detail shows the whole row, which the reject has already.
     let is_row = matches!(facts.code.as_str(), "23502" | "23514") && facts.constraint.is_some();
     if let (Some(detail), false) = (&facts.detail, is_row || facts.code == "23502") {
         text.push_str("; ");

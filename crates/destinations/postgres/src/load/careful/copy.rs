@@ -36,7 +36,7 @@ pub struct CarefulCopy<'a> {
     columns: Vec<String>,
     encoder: Encoder,
     pool: BlockPool,
-    /// Statements each time after rows were rolled back.
+    /// Statements that run each time after rows were rolled back.
     after_undo: Vec<String>,
     stop: Stop,
     doing: String,
@@ -87,8 +87,8 @@ impl<'a> CarefulCopy<'a> {
         })
     }
 
-    /// Loads the rows of a batch, except those that the server refuses. It stops after some refusals, so
-    /// that they are counted soon.
+    /// Loads the rows of a batch, except those that the server refuses. It stops after some refusals, so that they are
+    /// counted soon.
     pub async fn send(
         &mut self,
         batch: &RecordBatch,
@@ -156,7 +156,7 @@ impl<'a> CarefulCopy<'a> {
         batch: &RecordBatch,
         rows: Range<usize>,
     ) -> Result<u64, CopyStop> {
-        // The COPY has no FREEZE, which a savepoint prevents.
+        // This COPY has no FREEZE, because FREEZE is not possible after a savepoint.
         let mut writer = CopyWriter::begin(
             &self.session,
             &self.unit.statements.copy_shared,

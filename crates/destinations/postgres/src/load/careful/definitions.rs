@@ -32,7 +32,7 @@ impl Definitions {
                     FROM pg_index JOIN pg_class c ON c.oid = indexrelid \
                     WHERE indrelid = $1::text::regclass AND c.relname = $2))",
                 &[&table, &name],
-                "looking a constraint up",
+                "looking up a constraint",
             )
             .await?;
         let found: Option<String> = rows[0].get(0);

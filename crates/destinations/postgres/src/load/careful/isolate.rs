@@ -65,7 +65,7 @@ impl Isolator {
     ) -> Result<(Vec<RefusedRow>, usize), S::Error> {
         let mut refused = Vec::new();
         let mut at = rows.start;
-        // A row that was refused after rows that are not loaded yet: it is at fault if they are all loaded.
+        // A refused row that follows rows which are not loaded yet. Once all of them are loaded, this row is at fault.
         let mut suspect: Option<RefusedRow> = None;
         while at < rows.end {
             if suspect.as_ref().is_some_and(|suspect| suspect.row == at) {
@@ -88,7 +88,8 @@ impl Isolator {
                     }
                 }
                 Err(RowRefusal { row, facts }) => {
-                    // The rows before it are not loaded, so whether it is at fault is open again.
+                    // The rows before the suspect are not loaded, so it is unknown again whether the suspect is at
+                    // fault.
                     suspect = None;
                     let length = end - at;
                     let row = if length == 1 { Some(0) } else { row };

@@ -1,5 +1,5 @@
-//! Finds the constraints and indexes that the staging tables of a flow lack. If they have them, the server refuses only
-//! the bad rows; otherwise the target would refuse all rows.
+//! Finds the constraints and indexes that the staging tables of a flow lack. With them, the server refuses only the bad
+//! rows; without them, the target would refuse all rows.
 
 use super::foreign_keys::ForeignKey;
 use super::package_keys::{PackageKey, RefusedStaged};
@@ -38,7 +38,7 @@ impl Need {
             has_numbers,
             ..Need::default()
         };
-        // Earlier statements of the package may insert rows that do not exist yet.
+        // Statements of the package that run before may insert the referenced rows, which do not exist yet.
         let brings_none = |other: &FlowPlan| {
             other.pre_sql.is_empty() && (other.name == flow.name || other.post_sql.is_empty())
         };

@@ -32,9 +32,9 @@ pub struct PackageKey {
 }
 
 impl PackageKey {
-    /// The foreign keys of a flow's target that can be checked this way. Excluded are keys over periods, keys that
-    /// refer to the target itself, to a target whose old rows are replaced or whose key is not in the files, and to a
-    /// target that may get other rows than those in its staging tables.
+    /// The foreign keys of a flow's target that can be checked this way. These are not included: keys over periods,
+    /// keys that refer to the target itself, and keys that refer to a target whose old rows are replaced, whose key is
+    /// not in the files, or which may get other rows than those in its staging tables.
     pub async fn of_target(
         session: &Session,
         plan: &Plan,
@@ -106,7 +106,7 @@ impl PackageKey {
     /// Creates an index on the key in the staging tables of the referenced table, if they have none, because each batch
     /// of rows looks into all of them.
     pub async fn index(&self, session: &Session, plan: &Plan) -> Result<(), PostgresError> {
-        let doing = "indexing what foreign keys refer to";
+        let doing = "indexing the columns that foreign keys refer to";
         let columns: Vec<String> = self
             .referred_columns
             .iter()

@@ -269,7 +269,7 @@ async fn copy_windows(
         rows: 0,
         refused: Vec::new(),
     };
-    // All rows of a window, if none is refused.
+    // A range may have all rows of a window, as long as none is refused.
     let mut isolator = Isolator::new(usize::MAX / 4);
     let mut before = 0_u64;
     let mut savepoint = Savepoint::default();
