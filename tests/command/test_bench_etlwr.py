@@ -286,7 +286,7 @@ def test_an_interrupted_run_ends_with_130(
     words += ("--tables", "part")
     with inrush.stopped_by("stop_until_asked:before_switch", *words, *series) as running:
         running.send(signal.SIGINT)
-        stopped = running.resume().wait().expect(INTERRUPTED, "stopped as asked")
+        stopped = running.resume().wait().expect(INTERRUPTED, "stopped on request")
     assert f"hint: {stopped.report['hint']}\n" in stopped.errors
     assert ("measures everything again" in stopped.report["hint"]) == bool(series)
     assert not list(inrush.folder.glob("etlwr-results/*"))
@@ -309,7 +309,7 @@ def test_a_signal_that_comes_too_late_for_a_run_ends_the_series(
         stopped = (
             running.resume()
             .wait()
-            .expect(INTERRUPTED, "stopped as asked", "measures everything again")
+            .expect(INTERRUPTED, "stopped on request", "measures everything again")
         )
     (folder,) = inrush.folder.glob("etlwr-results/*")
     assert str(folder.relative_to(inrush.folder)) in stopped.errors

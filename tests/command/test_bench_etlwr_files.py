@@ -72,7 +72,7 @@ def test_an_interrupted_generate_goes_on(inrush: Inrush, which: signal.Signals) 
         assert running.process.stdout is not None
         assert json.loads(running.process.stdout.readline())["event"] == "file"
         running.send(which)
-        running.wait().expect(INTERRUPTED, "stopped as asked", "the same command resumes")
+        running.wait().expect(INTERRUPTED, "stopped on request", "the same command resumes")
     there = {file: file.stat().st_mtime_ns for file in folder.glob("lineitem.tbl.*")}
     assert 0 < len(there) < 400
     assert not list(folder.glob("*.unfinished"))

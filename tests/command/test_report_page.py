@@ -430,7 +430,7 @@ KINDS = {
     "steps": Wish(has_steps=True, flows=2, seed=4),
     "alone": Wish(streams=1, flows=1, units=1, steps=3),
     "many tables": Wish(flows=30, units=60, steps=700, step_ms=400),
-    "interrupted": Wish(outcome="interrupted", error="stopped as asked; nothing was switched"),
+    "interrupted": Wish(outcome="interrupted", error="stopped on request; nothing was switched"),
     "failed": Wish(outcome="failed", error="the server is gone", is_measured=False),
 }
 

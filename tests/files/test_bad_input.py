@@ -90,7 +90,7 @@ FAULTS = [
     Fault("truncated_gzip", CUT_GZIP, FAILED, ("rows.csv.gz",), "rows.csv.gz"),
     Fault("not_gzip", GOOD, FAILED, ("rows.csv.gz",), "rows.csv.gz"),
     Fault("joined_zips", JOINED_ZIPS, FAILED, ("`a.csv`", "joined", "one by one"), "rows.zip"),
-    Fault("behind_a_zip", zipped("a", GOOD) + b"9,Z,\n", FAILED, ("5 bytes stand",), "a.zip"),
+    Fault("behind_a_zip", zipped("a", GOOD) + b"9,Z,\n", FAILED, ("5 bytes follow",), "a.zip"),
     Fault("tar", tarred("a.csv", GOOD, "w"), FAILED, TAR_SAID, "rows.tar"),
     Fault("tar_gz", tarred("a.csv", GOOD, "w:gz"), FAILED, TAR_SAID, "rows.tar.gz"),
     Fault("tgz", tarred("a.csv", GOOD, "w:gz"), FAILED, TAR_SAID, "rows.tgz"),

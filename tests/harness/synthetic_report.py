@@ -26,7 +26,7 @@ CODES = {
     "out_of_range": (
         "l_tax",
         "99999.99",
-        "5 digits stand before the point, and the column holds 4",
+        "the number has 5 digits before the point, but the column holds 4",
     ),
     "duplicate_key": (None, None, "the key (l_orderkey)=(7) stands in a row before it"),
     "null_not_allowed": ("l_shipdate", "", "an empty field means NULL, and the column allows none"),

@@ -38,10 +38,10 @@ SMALLDATETIME = (
 )
 STEPS = "datetime holds steps of 1/300 s, shown as .000, .003 and .007; use datetime2(6)"
 MINUTES = "smalldatetime holds whole minutes; use datetime2(6)"
-DIGITS = "4 digits stand before the point, but numeric(5,2) holds 3"
+DIGITS = "the number has 4 digits before the point, but numeric(5,2) holds 3"
 FRACTION = (
-    "3 digits stand after the point, but numeric(5,2) keeps 2; round the value (`round` of the "
-    "column, or round(...) in a step), or declare a larger scale"
+    "the number has 3 digits after the point, but numeric(5,2) keeps 2; round the value (`round` "
+    "of the column, or round(...) in a step), or declare a larger scale"
 )
 UNITS = "the value has {} units of UTF-16, nvarchar({}) holds {}: shorten it or widen the column"
 CHARACTERS = (

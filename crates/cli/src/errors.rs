@@ -105,7 +105,7 @@ impl fmt::Display for CommandError {
                 path,
                 source,
             } => told(f, &format!("error: {doing} {}: {source}", path.display()))?,
-            CommandError::Stopped { .. } => writeln!(f, "error: stopped as asked")?,
+            CommandError::Stopped { .. } => writeln!(f, "error: stopped on request")?,
             CommandError::Workload(error) => {
                 told(f, &format!("error: {error}"))?;
                 let details = error.details();
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(stopped.exit_status(), ExitStatus::Interrupted);
         assert_eq!(
             stopped.to_string(),
-            "error: stopped as asked\nhint: again\n"
+            "error: stopped on request\nhint: again\n"
         );
         // Errors of the engine are printed like those of a run.
         let interrupted = CommandError::from(WorkloadError::from(inrush::Error::Interrupted));

@@ -1,6 +1,6 @@
 //! Decimals of up to 38 digits, exactly: no digit is rounded away.
 
-use inrush_rows::plural::counted_do;
+use inrush_rows::plural::counted;
 
 use super::digits::{self, POWERS_OF_TEN};
 use super::error::ValueError;
@@ -116,16 +116,16 @@ impl Kernel for Decimal {
         let integer_digits = significant as i64 + shift - scale;
         if integer_digits > self.integer_digits_max as i64 {
             return Err(ValueError::out_of_range(format!(
-                "{} before the point, but {} holds {}",
-                counted_do(integer_digits as u64, "digit", "stand"),
+                "the number has {} before the point, but {} holds {}",
+                counted(integer_digits as u64, "digit"),
                 self.type_name(),
                 self.integer_digits_max
             )));
         }
         if shift < 0 {
             return Err(ValueError::fraction_lost(format!(
-                "{} after the point, but {} keeps {}; {ROUND_OR_WIDEN}",
-                counted_do((scale - shift) as u64, "digit", "stand"),
+                "the number has {} after the point, but {} keeps {}; {ROUND_OR_WIDEN}",
+                counted((scale - shift) as u64, "digit"),
                 self.type_name(),
                 self.scale
             )));

@@ -1,7 +1,7 @@
 //! Decimals of any length, as checked text in plain notation: no exponent, no superfluous zeros before the point,
 //! digits on both sides of it. `NaN` and the infinities are words, as PostgreSQL writes them.
 
-use inrush_rows::plural::counted_do;
+use inrush_rows::plural::counted;
 
 use super::decimal::ROUND_OR_WIDEN;
 use super::error::ValueError;
@@ -52,13 +52,13 @@ impl DecimalText {
                     power_below_one(-integer_digits_max)
                 ),
                 Some((precision, scale)) => format!(
-                    "{} before the point, but numeric({precision},{scale}) holds \
+                    "the number has {} before the point, but numeric({precision},{scale}) holds \
                      {integer_digits_max}",
-                    counted_do(integer_digits as u64, "digit", "stand")
+                    counted(integer_digits as u64, "digit")
                 ),
                 None => format!(
-                    "{} before the point, but numeric holds {INTEGER_DIGITS_MAX}",
-                    counted_do(integer_digits as u64, "digit", "stand")
+                    "the number has {} before the point, but numeric holds {INTEGER_DIGITS_MAX}",
+                    counted(integer_digits as u64, "digit")
                 ),
             }));
         }
@@ -70,13 +70,13 @@ impl DecimalText {
                     -scale
                 )),
                 Some((precision, scale)) => ValueError::fraction_lost(format!(
-                    "{} after the point, but numeric({precision},{scale}) keeps {scale}; \
+                    "the number has {} after the point, but numeric({precision},{scale}) keeps {scale}; \
                      {ROUND_OR_WIDEN}",
-                    counted_do(needed as u64, "digit", "stand")
+                    counted(needed as u64, "digit")
                 )),
                 None => ValueError::out_of_range(format!(
-                    "{} after the point, but numeric holds {FRACTION_DIGITS_MAX}",
-                    counted_do(needed as u64, "digit", "stand")
+                    "the number has {} after the point, but numeric holds {FRACTION_DIGITS_MAX}",
+                    counted(needed as u64, "digit")
                 )),
             });
         }
@@ -288,7 +288,7 @@ mod tests {
             (
                 (2, 2),
                 "1.2",
-                "1 digit stands before the point, but numeric(2,2) holds 0",
+                "the number has 1 digit before the point, but numeric(2,2) holds 0",
             ),
         ] {
             let checked = DecimalText::new(Some(limit))

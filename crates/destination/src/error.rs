@@ -151,8 +151,8 @@ pub enum Error {
         /// How to fix it.
         hint: String,
     },
-    /// The step was interrupted as asked.
-    #[error("stopped as asked")]
+    /// The step was interrupted on request.
+    #[error("stopped on request")]
     Interrupted,
 }
 

@@ -202,7 +202,7 @@ pub enum Error {
     #[error(transparent)]
     Verify(#[from] VerifyError),
     /// The run was stopped by its user.
-    #[error("stopped as asked; nothing was switched")]
+    #[error("stopped on request; nothing was switched")]
     Interrupted,
     /// The run's folder cannot be written.
     #[error("cannot write {path}: {source}")]

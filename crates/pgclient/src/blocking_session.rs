@@ -27,7 +27,7 @@ pub const ROW_BYTES_MAX: u32 = 512 << 20;
 
 /// Bytes of all rows of one result.
 const RESULT_BYTES_MAX: usize = 256 << 20;
-/// Bytes that are asked of the system at a time.
+/// Bytes that are requested from the system at a time.
 const RECEIVE_BYTES: usize = 256 << 10;
 /// Bytes of the buffer that are kept for the next messages.
 const KEPT_BYTES_MAX: usize = 4 << 20;
@@ -38,7 +38,7 @@ const HEADER_BYTES: usize = 5;
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// The run was asked to stop.
-    #[error("stopped as asked")]
+    #[error("stopped on request")]
     Stopped,
     /// The server refused, or the connection failed.
     #[error(transparent)]

@@ -9,7 +9,7 @@ pub fn counted(count: u64, what: &str) -> String {
     }
 }
 
-/// `1 digit stands`, `2 digits stand`: a number, a noun and a verb.
+/// `1 digit follows`, `2 digits follow`: a number, a noun and a verb.
 pub fn counted_do(count: u64, what: &str, does: &str) -> String {
     match count {
         1 => format!("1 {what} {does}s"),
@@ -26,7 +26,7 @@ mod tests {
         assert_eq!(counted(0, "row"), "0 rows");
         assert_eq!(counted(1, "row"), "1 row");
         assert_eq!(counted(2, "row"), "2 rows");
-        assert_eq!(counted_do(1, "digit", "stand"), "1 digit stands");
-        assert_eq!(counted_do(0, "digit", "stand"), "0 digits stand");
+        assert_eq!(counted_do(1, "digit", "follow"), "1 digit follows");
+        assert_eq!(counted_do(0, "digit", "follow"), "0 digits follow");
     }
 }

@@ -98,7 +98,7 @@ pub enum SourceError {
         path: PathBuf,
     },
     /// A stop was requested while a file was read, or while waiting for a pipe.
-    #[error("{}: stopped as asked while it was read", path.display())]
+    #[error("{}: reading was stopped on request", path.display())]
     Stopped {
         /// The path.
         path: PathBuf,

@@ -61,7 +61,7 @@ pub enum SessionError {
         reason: String,
     },
     /// The wait was ended by [`Interrupt`](crate::Interrupt).
-    #[error("stopped as asked")]
+    #[error("stopped on request")]
     Interrupted,
 }
 

@@ -189,7 +189,7 @@ impl fmt::Display for WorkloadError {
             WorkloadError::Generate(error) => {
                 write!(f, "the files of TPC-H cannot be made: {error}")
             }
-            WorkloadError::Stopped { .. } => f.write_str("stopped as asked"),
+            WorkloadError::Stopped { .. } => f.write_str("stopped on request"),
             WorkloadError::Server(error) => error.fmt(f),
             WorkloadError::Clients { what, .. } => f.write_str(what),
             WorkloadError::RowsDiffer { answered, stored } => write!(

@@ -32,7 +32,7 @@ pub const REMOVE_IT: &str = "use another name, or remove the entry from catalog.
 #[serde(untagged)]
 pub enum Entry {
     Table(Table),
-    /// Something that this destination did not make, so it is left alone.
+    /// Something that this destination did not create. It is not changed.
     Other(serde_json::Value),
 }
 
@@ -54,7 +54,7 @@ pub struct Column {
     pub nullable: bool,
 }
 
-/// The rows that one run brought into a table.
+/// The rows that one run wrote into a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     pub folder: String,
@@ -80,7 +80,7 @@ impl Entry {
         }
     }
 
-    /// The folder of the rows that a run brought into it, if it still has them.
+    /// The folder of the rows that a run wrote into the table, if the table still has them.
     pub fn part_of(&self, run: RunId) -> Option<&Part> {
         match self {
             Entry::Table(table) => table.parts.iter().find(|part| part.run == run),
@@ -129,8 +129,8 @@ impl Catalog {
         Ok(files::read_json(&layout.catalog())?.unwrap_or_default())
     }
 
-    /// Changes the catalog in one step, under a lock. `before_rename` is called when it is changed and not yet written;
-    /// its error leaves the catalog as it is.
+    /// Changes the catalog in one step, under a lock. `before_rename` is called after the change and before the catalog
+    /// is written. If it fails, the catalog stays unchanged.
     pub fn change<T>(
         layout: &Layout,
         change: impl FnOnce(&mut Catalog) -> Result<T>,

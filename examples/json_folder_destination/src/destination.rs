@@ -17,10 +17,11 @@ use crate::run::Run;
 use crate::steps;
 use crate::types;
 
-/// Each unit costs two renames and four calls of `fsync`, which is little beside writing this number of bytes.
+/// Each unit costs two renames and four calls of `fsync`. They take little time compared with writing this number of
+/// bytes.
 const UNIT_BYTES: u64 = 16 << 20;
 const BATCH_ROWS: u32 = 8192;
-/// A batch as JSON, before it is written.
+/// The memory for a batch as JSON, before it is written.
 const STREAM_BUFFER_BYTES: u64 = 8 << 20;
 
 /// A folder of JSON files.
@@ -51,7 +52,7 @@ impl JsonFolder {
                 stream_buffer_bytes: STREAM_BUFFER_BYTES,
                 own_memory: OwnMemory::None,
                 not_promised: vec![
-                    "Rows that a run replaces take their space until the next run begins: readers may still read them.".to_owned(),
+                    "Rows that a run replaces use disk space until the next run begins, because readers may still read them.".to_owned(),
                 ],
             },
         }
@@ -65,12 +66,11 @@ impl JsonFolder {
             LockAttempt::Ours(file) => Ok(file),
             LockAttempt::Others(other) => Err(Error::Held {
                 what: format!(
-                    "{other} loads this package into {} now",
+                    "{other} is loading this package into {}",
                     self.layout.folder().display()
                 ),
-                hint:
-                    "wait until it ends, or end it; the same command then goes on where it stopped"
-                        .to_owned(),
+                hint: "wait until it ends, or end it; then the same command resumes the run"
+                    .to_owned(),
             }),
         }
     }
@@ -140,7 +140,7 @@ impl RunLedger for JsonFolder {
 
     fn is_held(&self, run: &RunRecord) -> Result<Option<bool>> {
         let path = self.layout.run_lock(&run.run_key);
-        let holder = lock_file::held_by(&path).doing("cannot ask for the lock", &path)?;
+        let holder = lock_file::held_by(&path).doing("cannot check the lock", &path)?;
         Ok(Some(holder.is_some()))
     }
 

@@ -87,9 +87,9 @@ pub fn unit_file(key: &UnitKey) -> String {
     format!("{}.json", percent_encoded(key.as_str().as_bytes()))
 }
 
-/// A call on a file as a step of the destination.
+/// Makes the error of a call on a file an error of the destination.
 pub trait Doing<T> {
-    /// Names the step and the path in its error.
+    /// The result, whose error names the step and the path.
     fn doing(self, doing: &'static str, path: &Path) -> Result<T>;
 }
 
@@ -108,7 +108,8 @@ pub fn is_absent<T>(result: &io::Result<T>) -> bool {
     matches!(result, Err(error) if error.kind() == io::ErrorKind::NotFound)
 }
 
-/// Makes a folder and those above it; they are on disk when it returns. True if this call made it.
+/// Makes a folder, and the folders above it. They are on disk when it returns. Returns true if this call made the
+/// folder.
 pub fn make_folder(path: &Path) -> Result<bool> {
     if path.is_dir() {
         return Ok(false);
@@ -158,7 +159,7 @@ pub fn remove_file(path: &Path) -> Result<()> {
     }
 }
 
-/// The paths in a folder, one after the other; none if it is not there.
+/// The paths in a folder, one after the other; none if the folder does not exist.
 pub fn entries(path: &Path) -> Result<impl Iterator<Item = Result<PathBuf>>> {
     let opened = fs::read_dir(path);
     let opened = match is_absent(&opened) {
@@ -172,19 +173,19 @@ pub fn entries(path: &Path) -> Result<impl Iterator<Item = Result<PathBuf>>> {
         .map(move |entry| Ok(entry.doing("cannot read the folder", &folder)?.path())))
 }
 
-/// Gives a file its name once its bytes are on disk, and returns once the name is, too.
+/// Gives a file its name once its bytes are on disk, and returns once the name is on disk, too.
 pub fn settle(file: &File, written: &Path, name: &Path) -> Result<()> {
     file.sync_all().doing("cannot write", written)?;
     fs::rename(written, name).doing("cannot rename", written)?;
     sync_folder(folder_of(name))
 }
 
-/// Where a file is written before it gets its name.
+/// The path at which a file is written before it gets its name.
 pub fn unfinished(name: &Path) -> PathBuf {
     name.with_extension("json.unfinished")
 }
 
-/// Writes a file at its place in one step.
+/// Writes a file in one step: a reader finds the old file or the new one, and never a part.
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
     let written = unfinished(path);
     let mut text = serde_json::to_vec_pretty(value)
@@ -204,7 +205,7 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     }
     let text = read.doing("cannot read", path)?;
     serde_json::from_slice(&text).map(Some).map_err(|error| Error::Ledger {
-        what: format!("{} is not as this version of Inrush writes it: {error}", path.display()),
+        what: format!("{} cannot be read by this version of Inrush: {error}", path.display()),
         hint: "if another program changed it, restore the earlier file; if another version of Inrush wrote it, use \
                that version"
             .to_owned(),
@@ -244,7 +245,7 @@ pub fn bytes_of(folder: &Path) -> Result<u64> {
     let mut bytes = 0;
     for path in entries(folder)? {
         let path = path?;
-        let facts = fs::metadata(&path).doing("cannot look at", &path)?;
+        let facts = fs::metadata(&path).doing("cannot read the size of", &path)?;
         bytes += match facts.is_dir() {
             true => bytes_of(&path)?,
             false => facts.len(),

@@ -25,8 +25,9 @@ struct Column {
 
 /// A column of one batch.
 enum Values {
-    /// The text is a JSON number, or `t` and `f`.
+    /// The text is a JSON number.
     Plain(Cells),
+    /// The text is `t` or `f`.
     Bool(Cells),
     Quoted(Cells),
     /// Decimals of any size: their digits.
@@ -103,7 +104,7 @@ impl Column {
                     self.plan.name,
                     array.data_type()
                 ),
-                hint: "report this as a bug: the plan has let it pass".to_owned(),
+                hint: "report this as a bug: the plan should have refused the column".to_owned(),
             })
         };
         Ok(match self.plan.column_type {
@@ -127,12 +128,12 @@ impl Column {
                 Some("is not a number in JSON, which has neither NaN nor infinities; load it as text, or as NULL".to_owned())
             }
             ColumnType::Date if matches!(array.as_primitive::<Date32Type>().value(row), i32::MIN | i32::MAX) => {
-                Some("is no date that this destination has; load it as text, or as NULL".to_owned())
+                Some("is a date that this destination cannot store; load it as text, or as NULL".to_owned())
             }
             ColumnType::Timestamp { .. } | ColumnType::TimestampTz { .. }
                 if !timestamp::is_plain(array.as_primitive::<TimestampMicrosecondType>().value(row)) =>
             {
-                Some("is later than this destination can hold; load it as text, or as NULL".to_owned())
+                Some("is later than this destination can store; load it as text, or as NULL".to_owned())
             }
             _ => None,
         }

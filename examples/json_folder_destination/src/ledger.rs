@@ -148,7 +148,7 @@ fn reconcile(layout: &Layout, run: RunId, staging: u64) -> Result<()> {
     Ok(())
 }
 
-/// Takes the next number of a run: the process that makes its folder has it.
+/// Takes the next number of a run. It belongs to the process that makes its folder.
 fn next_id(layout: &Layout) -> Result<RunId> {
     files::make_folder(&layout.runs())?;
     let mut next = RunId::FIRST;

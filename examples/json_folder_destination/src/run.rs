@@ -28,7 +28,7 @@ pub struct Run {
     _lock: File,
 }
 
-/// Set when the calls under way should end.
+/// True once the calls in progress should end.
 #[derive(Default)]
 struct Cancelled(AtomicBool);
 
@@ -83,7 +83,7 @@ impl Run {
                 (None, WriteMode::Append) => {
                     return Err(refused(
                         name,
-                        "the table is not there any more",
+                        "the table does not exist any more",
                         "make the table again, or use mode = \"create\"",
                     ));
                 }

@@ -27,7 +27,7 @@ struct Unit {
     path: PathBuf,
     file: File,
     rows: RowWriter,
-    /// No row is written yet.
+    /// True if no row is written yet.
     is_empty: bool,
 }
 

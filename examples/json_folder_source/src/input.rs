@@ -58,7 +58,7 @@ fn state_of(facts: &Metadata) -> InputState {
             .mtime()
             .saturating_mul(1_000_000_000)
             .saturating_add(facts.mtime_nsec()),
-        // A program may set the time of the last write, but not that of the last change.
+        // A program can set the time of the last write, but not the time of the last change (`ctime`).
         mark: format!(
             "{}:{}:{}.{}",
             facts.dev(),

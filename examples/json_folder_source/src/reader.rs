@@ -20,7 +20,7 @@ use crate::rows::RowBuilder;
 /// A longer line is likely a whole array on one line: rows are read into memory one at a time.
 const LINE_BYTES_MAX: u64 = 64 << 20;
 
-/// Bytes that are asked of the system at a time.
+/// Bytes that are requested from the system at a time.
 const READ_BYTES: usize = 1 << 16;
 
 /// Reads all of a file.

@@ -10,7 +10,7 @@ use inrush_rows::typed_rows::{RowFault, TypedColumn, TypedRows};
 use serde::de::{DeserializeSeed, Error, MapAccess, Visitor};
 use serde_json::Value;
 
-/// Whole numbers up to it are floats without loss.
+/// Whole numbers up to this one are floats without loss.
 const WHOLE_MAX: u64 = 1 << 53;
 
 /// Collects rows of these columns.
@@ -43,7 +43,7 @@ impl Builder {
         })
     }
 
-    /// Whether it takes a value.
+    /// True if it takes a value.
     fn fits(&self, value: &Value) -> bool {
         match (self, value) {
             (_, Value::Null) => true,
@@ -83,7 +83,7 @@ fn as_float(value: &Value) -> Option<f64> {
     value.as_f64().filter(|_| is_exact)
 }
 
-/// Whether this source reads values of a type.
+/// True if this source reads values of a type.
 pub fn is_read(data_type: &DataType) -> bool {
     Builder::of(data_type).is_some()
 }

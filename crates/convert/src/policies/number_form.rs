@@ -7,7 +7,7 @@
 use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::column_policy::is_separator;
 use inrush_rows::column_policy::{NanPolicy, NegativeForm, NumberForm, Rounding};
-use inrush_rows::plural::counted_do;
+use inrush_rows::plural::{counted, counted_do};
 
 use super::super::error::{ConvertError, ValueError};
 use super::super::kernel::trim;
@@ -165,10 +165,10 @@ impl NumberRewriter {
         let shown = String::from_utf8_lossy(&self.group).into_owned();
         if !(1..=3).contains(&at) {
             return Err(ValueError::syntax(format!(
-                "not a number in groups of three digits: {} before the first {shown:?}, the \
+                "not a number in groups of three digits: it has {} before the first {shown:?}, the \
                  column's group_separator; fix the row; or likely the columns are not in the \
                  file's order",
-                counted_do(at as u64, "digit", "stand")
+                counted(at as u64, "digit")
             )));
         }
         if body[0] == b'0' {
@@ -338,8 +338,8 @@ mod tests {
         groups_may_lack: ',', Some('.'), Leading, "1234567,89" => Ok("1234567.89");
         group_of_two: ',', Some('.'), Leading, "1.23.456" => Err("2 digits follow a \".\"");
         group_of_four: ',', Some('.'), Leading, "1.2345" => Err("4 digits follow");
-        group_long_first: ',', Some('.'), Leading, "1234.567" => Err("4 digits stand before");
-        group_first: ',', Some('.'), Leading, ".567" => Err("0 digits stand before");
+        group_long_first: ',', Some('.'), Leading, "1234.567" => Err("it has 4 digits before");
+        group_first: ',', Some('.'), Leading, ".567" => Err("it has 0 digits before");
         group_last: ',', Some('.'), Leading, "1." => Err("0 digits follow");
         group_lakh: '.', Some(','), Leading, "12,34,567" => Err("2 digits follow");
         group_of_zero: ',', Some('.'), Leading, "0.125" => Err("cannot begin with 0");

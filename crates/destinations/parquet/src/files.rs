@@ -109,7 +109,7 @@ pub(super) fn each_line<T: DeserializeOwned>(path: &Path, see: &mut dyn FnMut(T)
 fn not_ours(path: &Path, error: &serde_json::Error) -> Error {
     Error::Ledger {
         what: format!(
-            "{} is not as this version of Inrush writes it: {error}",
+            "{} cannot be read by this version of Inrush: {error}",
             path.display()
         ),
         hint:

@@ -23,7 +23,7 @@ pub enum PlanError {
     #[error(transparent)]
     Driver(DriverError),
     /// The run was asked to stop while its plan waited for the destination.
-    #[error("stopped as asked while it was planned")]
+    #[error("planning was stopped on request")]
     Interrupted,
     /// The reference of a lookup cannot be read.
     #[error(

@@ -144,7 +144,7 @@ impl StoredFile {
     fn read_stored(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         // The stop is checked here, because a decompressor may read its whole file and return no text.
         if self.stop.is_asked() {
-            return Err(io::Error::other("stopped as asked"));
+            return Err(io::Error::other("stopped on request"));
         }
         let start = Instant::now();
         let result = loop {

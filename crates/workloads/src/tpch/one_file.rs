@@ -22,7 +22,7 @@ pub struct Written {
 
 /// The error of a writer that was asked to stop.
 pub fn stopped() -> io::Error {
-    io::Error::new(io::ErrorKind::Interrupted, "stopped as asked")
+    io::Error::new(io::ErrorKind::Interrupted, "stopped on request")
 }
 
 /// Writes a file, unless it exists and is to be kept.

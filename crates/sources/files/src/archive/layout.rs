@@ -178,8 +178,8 @@ impl ByteAccount<'_> {
             }),
             Content::Other(_) => Err(Unlisted {
                 what: format!(
-                    "{} after its end, at byte {place}, outside of any archive",
-                    counted_do(self.size - place, "byte", "stand")
+                    "{} its end, at byte {place}, outside of any archive",
+                    counted_do(self.size - place, "byte", "follow")
                 ),
                 fix: UNZIP,
             }),

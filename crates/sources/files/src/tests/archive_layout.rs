@@ -145,7 +145,7 @@ fn what_belongs_to_nothing_is_refused_but_padding_and_programs() {
     let text = refusal(&[&whole[..], b"2|\n"].concat());
     assert!(
         text.contains(&format!(
-            "3 bytes stand after its end, at byte {end}, outside of any archive"
+            "3 bytes follow its end, at byte {end}, outside of any archive"
         )),
         "{text}"
     );
