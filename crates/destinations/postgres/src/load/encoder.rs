@@ -88,7 +88,7 @@ impl Encoder {
     }
 }
 
-/// The batch, with the OIDs of the other database replaced by those of this one.
+/// The batch, in which the OIDs of the other database are replaced by the OIDs of this database.
 fn with_own_oids(
     batch: &RecordBatch,
     shapes: &[(usize, NativeShape)],

@@ -209,9 +209,10 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Removes the rows of changed inputs from the staging table of a unit that several streams fill, and their splits from the ledger.
-/// Each split was committed in one transaction with its row in the ledger, so its rows have the `xmin` of this row. Returns false, and
-/// changes nothing, if the number of these rows is not the one in the ledger.
+/// Removes the rows of changed inputs from the staging table of a unit that several streams fill, and the splits of
+/// these inputs from the ledger. Each split was committed in one transaction with its row in the ledger, so the split's
+/// rows have the same `xmin` as its row in the ledger. Returns false, and changes nothing, if the
+/// number of removed rows is not the number of rows that the ledger has for these splits.
 async fn take_out(
     control: &Session,
     ledger: &Ledger,
@@ -267,8 +268,8 @@ pub async fn drop_units(
     Ok(transaction.commit(doing).await?)
 }
 
-/// A unit that several streams have begun stays shared even if one stream resumes it: its table is committed, and its
-/// ranges and reject files are those of its splits. Only a careful load by one stream has made it private again.
+/// A unit that several streams have begun stays shared even if one stream resumes it: its table is committed, and it
+/// has ranges and reject files for each of its splits. Only a careful load by one stream makes it private again.
 fn keep_shared(plan: &mut Plan, units_kept: &BTreeMap<UnitKey, UnitRow>) -> Result<(), Error> {
     for flow in &mut plan.flows {
         let LoadFlow { reading, units, .. } = &mut **flow;

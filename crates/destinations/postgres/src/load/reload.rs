@@ -27,8 +27,9 @@ pub struct Reload {
 }
 
 /// Called after a target has refused a row of a flow. The units of the flow must have their rows in the order of the
-/// files, so that each row can be found in its file, and of duplicates the first one is kept. A unit that several
-/// streams have filled is loaded again by one stream. If more than the order is needed, all units are loaded again.
+/// files, so that each row can be found in its file, and so that the first of several duplicates is kept. A unit that
+/// several streams have filled is loaded again by one stream. If more than the order is needed, all units are loaded
+/// again.
 pub fn prepare(run: &PostgresRun, flow_index: usize) -> Result<ReloadedUnits> {
     let (refusal, refused) = {
         let mut switching = run.switching();
@@ -60,7 +61,8 @@ pub fn prepare(run: &PostgresRun, flow_index: usize) -> Result<ReloadedUnits> {
         .iter()
         .map(|record| (&record.unit_key, record))
         .collect();
-    // If others have added a member meanwhile, our rows with another number for it are loaded again.
+    // Others may have added a member meanwhile. Then the rows of this run that have another number for it are loaded
+    // again.
     let is_in_order = |key: &UnitKey| {
         let record = records.get(key);
         !has_members && record.is_some_and(|record| record.careful || !record.shared)

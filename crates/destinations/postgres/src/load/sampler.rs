@@ -25,8 +25,8 @@ const FAILURES_MAX: u32 = 6;
 /// The parameter of a query that has the process ids.
 const PROCESS_IDS: &str = "$1::pg_catalog.int4[]";
 
-/// Asks the server over a separate connection that is opened after those of the streams. If the server fails to answer, it
-/// is asked again later; the load continues without samples.
+/// Asks the server over a separate connection, which is opened after the connections of the streams. If the server
+/// fails to answer, it is asked again later; the load continues without samples.
 pub struct ServerSampler {
     runtime: Handle,
     address: DatabaseAddress,

@@ -113,7 +113,7 @@ impl Drop for SessionStream<'_> {
         self.give_up();
         let is_stopped = self.run.stop.asked().is_some();
         if is_stopped && self.reload.is_some() {
-            // Its running statement is cancelled and undone, because the run goes on with this session.
+            // Its running statement is cancelled and undone, because the run still uses this session.
             self.run.runtime.block_on(self.run.undo_in_time());
         }
         let is_at_rest = !self.has_given_up && !is_stopped;

@@ -1,4 +1,4 @@
-//! Before the COMMIT of a unit: compares the database's sums over its rows with those of the loader.
+//! Before the COMMIT of a unit: compares the database's sums over the unit's rows with the loader's sums.
 
 use inrush_destination::SplitRecord;
 use inrush_destination::sums::ExactSum;

@@ -338,7 +338,7 @@ fn pass_unchanged(resolved: &mut PostgresType, sent: &NativeType) {
     resolved.may_change = false;
 }
 
-/// Refuses values in binary form beside columns that can be sent only as text.
+/// Refuses values in binary form if another column can be sent only as text, because all columns are then sent as text.
 fn refuse_text(
     target: &FlowTarget<'_>,
     columns: &[Column],

@@ -12,7 +12,7 @@ use super::{FlowPlan, Publish};
 use crate::plan::failure::PlanFailure;
 use crate::{DatabaseAddress, Session, server_facts};
 
-/// A table is seldom smaller than half of its text, so with less free space a load cannot fit.
+/// A table is seldom smaller than half of its text, so a load very likely does not fit into less space.
 const SMALLEST_SHARE: u64 = 2;
 
 /// The disk of the server.

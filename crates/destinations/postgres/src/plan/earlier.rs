@@ -225,7 +225,7 @@ pub struct Keepable<'a> {
 }
 
 impl Keepable<'_> {
-    /// Sorts the units of these flows by whether their files are among those that have `changed`.
+    /// Finds the units of these flows that can be kept. `changed` are the files that have changed.
     pub fn of<'a>(flows: &'a [FlowPlan], changed: &BTreeSet<FileKey>) -> Keepable<'a> {
         let mut keepable = Keepable {
             whole: BTreeSet::new(),

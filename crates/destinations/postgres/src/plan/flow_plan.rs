@@ -154,10 +154,10 @@ pub enum Publish {
         key: Vec<String>,
         /// The unique indexes of the target that say which keys are equal.
         indexes: Vec<KeyIndex>,
-        /// The versions of rows that the target keeps, if it does.
+        /// How the target keeps versions of rows; `None` if it keeps none.
         versions: Option<Box<VersionsPlan>>,
     },
-    /// Rows are written directly to the existing target; nothing is left for the switch.
+    /// Rows are written directly to the existing target, so the switch adds no rows to it.
     Straight(Commit),
     /// The one unit's rows are copied into the existing target.
     Insert,

@@ -130,9 +130,9 @@ impl DerefMut for Plan {
 pub enum Earlier {
     /// There is none.
     None,
-    /// All of it: these very files are loaded already.
+    /// All of the work: exactly these files are loaded already.
     Loaded(Box<RunRecord>),
-    /// Some of its units; those in `kept` are the same in the plan and are not loaded again.
+    /// Some of its units. The units in `kept` are the same in the plan and are not loaded again.
     Stopped {
         /// The run.
         run: Box<RunRecord>,

@@ -84,7 +84,7 @@ pub struct IndexPlanner<'a> {
 }
 
 impl<'a> IndexPlanner<'a> {
-    /// A planner for the indexes of a structure, which knows what the target's database lacks.
+    /// A planner for the indexes of a structure. It finds out which needed objects the target's database lacks.
     pub async fn new(
         session: &Session,
         version_number: i32,

@@ -175,7 +175,7 @@ fn cuts_of(
     Ok(cuts)
 }
 
-/// The first record after a position whose key differs from that of the record before it.
+/// The first record in the rest of a file whose key differs from the key of the record before it.
 fn next_change(
     stream: &mut dyn SourceStream,
     rest: &SourceSplit,

@@ -10,8 +10,8 @@ use super::WireForm;
 use super::columns::ResolvedColumns;
 use crate::{PostgresError, Session};
 
-/// True if each column takes the source's field in the same place, and the bytes of its values mean the same there. The rows of
-/// a flow with steps never pass: a step may change, leave out or refuse each of them.
+/// True if each column takes the source's field in the same position, and the bytes of a value mean the same in both.
+/// The rows of a flow with steps never pass, because a step may change, leave out or refuse each row.
 pub async fn rows_pass(
     session: &Session,
     read: &FlowReading,
@@ -38,7 +38,8 @@ pub async fn rows_pass(
         .all(|shape| shape.as_ref().is_some_and(|shape| shape.is_plain())))
 }
 
-/// True if only the types of its columns can prevent the rows of a source with this number of fields from passing.
+/// True if nothing but the types of the columns can prevent rows from passing. `field_count` is the number of the
+/// source's fields.
 fn may_pass(field_count: usize, columns: &[Column], wire: &WireForm, has_steps: bool) -> bool {
     let are_in_place = columns.len() == field_count
         && columns

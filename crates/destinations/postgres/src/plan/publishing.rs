@@ -101,7 +101,7 @@ async fn index_planner<'a>(
     Ok(Some(planner.await?))
 }
 
-/// The indexes of a new target besides the primary key of a plain one, and the names that are taken then.
+/// The indexes of a new target, without the primary key of a plain target; and the names that are taken afterwards.
 fn new_indexes(
     target: &FlowTarget<'_>,
     columns: &FlowColumns,
@@ -207,8 +207,8 @@ fn model(target: &FlowTarget<'_>, columns: &FlowColumns) -> Model {
     }
 }
 
-/// The storage of staging tables: that of the parent for a future partition, the database's default for a table whose
-/// rows are copied to the target.
+/// The storage of staging tables. A future partition has the storage of its parent. A table whose rows are copied to
+/// the target has the database's default.
 fn storage(facts: &TableFacts) -> Storage {
     if facts.partitioning.is_none() {
         return Storage::default();

@@ -308,8 +308,8 @@ pub async fn last_generation(
     Ok(found)
 }
 
-/// Refuses a name for kept tables that another object has. The tables that the last `keep = true` kept are dropped
-/// first.
+/// Refuses a name for kept tables if another object has this name. The tables that the last `keep = true` kept do not
+/// count, because they are dropped first.
 pub async fn refuse_taken_names(
     session: &Session,
     ledger_schema: &str,

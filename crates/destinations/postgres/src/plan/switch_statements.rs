@@ -64,7 +64,7 @@ pub fn declared(bounds: &UnitBounds) -> (Option<String>, Option<String>) {
 pub enum SwitchStep {
     /// A statement about tables alone.
     Metadata(String),
-    /// A statement that copies rows; the number of copied rows must be that of the loaded rows.
+    /// A statement that copies rows. The number of copied rows must be equal to the number of loaded rows.
     CopyRows(CopyRows),
 }
 

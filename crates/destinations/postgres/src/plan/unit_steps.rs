@@ -281,8 +281,8 @@ fn open_server_copy<'a>(flow: &FlowPlan) -> Option<Step<'a>> {
     matches!(flow.server_copy, FlowCopy::Extension { .. }).then_some(Step::OpenServerCopy)
 }
 
-/// The steps that copy splits; none for a unit without splits. If there are many, their rows in the ledger are written in
-/// groups, in between.
+/// The steps that copy splits; none for a unit without splits. If there are many splits, their rows in the ledger are
+/// written in groups, between the COPYs.
 fn copies<'a>(splits: usize) -> Vec<Step<'a>> {
     let mut steps = Vec::new();
     for start in (0..splits).step_by(SPLITS_AT_A_TIME) {

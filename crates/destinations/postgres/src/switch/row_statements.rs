@@ -9,7 +9,7 @@ use crate::plan::versions::{VersionMerge, VersionRows};
 pub enum RowStatements<'a> {
     /// One INSERT.
     Copy(&'a CopyRows),
-    /// The merge into a target that keeps versions, and what it changes if all rows are merged.
+    /// The merge into a target that keeps versions, and the numbers of rows that it changes if all rows are merged.
     Versions(&'a VersionRows<'a>, VersionCounts),
 }
 

@@ -225,8 +225,8 @@ async fn delete_rows(
     }))
 }
 
-/// Gives the indexes of a new table the names of those of the table that it replaces, and revokes the grants of default
-/// privileges. Both tables have their indexes in the same order.
+/// Gives the indexes of a new table the names of the indexes of the table that it replaces. Revokes the grants that the
+/// new table has from default privileges. Both tables have their indexes in the same order.
 pub async fn name_indexes(
     session: &Session,
     flow: &FlowPlan,
@@ -244,7 +244,8 @@ pub async fn name_indexes(
         .map(|index| index.name.clone())
         .collect();
     let mut statements = table_swap::undress(session, staging_schema, &unit.staging_table).await?;
-    // The indexes first get names in the staging schema, where those of a kept table have other names.
+    // The indexes get these names while they are in the staging schema. There, the indexes of a kept table have other
+    // names.
     statements.extend(old_tables::relocate(
         &new,
         staging_schema,

@@ -21,7 +21,8 @@ use crate::plan::{FlowPlan, Publish, UnitPlan};
 use crate::quote::qualified;
 use crate::{PostgresError, RefusalFacts, Session};
 
-/// After this many refused rows, they are counted together with those of other streams.
+/// A batch stops after this many refused rows, so that they are counted together with the refused rows of other
+/// streams.
 const REFUSED_AT_ONCE_MAX: u64 = 64;
 /// Rows that are encoded at a time, so that blocks stay as small as those of other loads.
 const ROWS_PER_SLICE: usize = 256;

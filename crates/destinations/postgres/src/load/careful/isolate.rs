@@ -2,8 +2,9 @@
 //!
 //! Rows are sent in ranges, each of which is loaded completely or not at all (a savepoint). If a range is refused and
 //! the server names the row, the rows before it are sent first; if the server names none, the range is halved. A row is
-//! rejected only if it is refused when all loaded rows are before it. So the result is the same as that of loading row
-//! by row, and of duplicates the first one is kept, even if the server finds faults in another order.
+//! rejected only if it is refused when all rows before it are loaded or rejected. So the result is the same as the
+//! result of loading row by row: the first of several duplicates is kept, even if the server finds faults in another
+//! order.
 
 use std::ops::Range;
 

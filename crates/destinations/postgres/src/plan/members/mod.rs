@@ -54,7 +54,8 @@ pub struct MemberTable {
 }
 
 impl MemberTable {
-    /// The name under which the ledger keeps its members: the table, and the columns that identify one.
+    /// The name under which the ledger keeps its members: the table, the columns of its key, and the column of the
+    /// numbers.
     pub fn name(&self) -> String {
         let key: Vec<String> = self.key.iter().map(|(name, _)| identifier(name)).collect();
         format!(
