@@ -215,7 +215,7 @@ pub(crate) fn doing(cause: Cause) -> &'static str {
         Cause::DestinationDisk => "waiting for its backend, which wrote to disk",
         Cause::DestinationLocks => "waiting for its backend, which waited for locks",
         Cause::Coordination => "having nothing to do",
-        Cause::Pace => "being held back as asked",
+        Cause::Pace => "being held back by a limit of the package",
         Cause::Undecided => "waiting for its backend",
     }
 }

@@ -32,9 +32,10 @@ pub struct PackageKey {
 }
 
 impl PackageKey {
-    /// The foreign keys of a flow's target that can be checked this way. These are not included: keys over periods,
-    /// keys that refer to the target itself, and keys that refer to a target whose old rows are replaced, whose key is
-    /// not in the files, or which may get other rows than those in its staging tables.
+    /// The foreign keys of a flow's target that can be checked this way. Not included are keys over periods, and keys
+    /// that refer to the target itself. A key that refers to another target is not included in three cases: the old
+    /// rows of that target are replaced; its key is not in the files; or it may get other rows than its staging tables
+    /// have.
     pub async fn of_target(
         session: &Session,
         plan: &Plan,
