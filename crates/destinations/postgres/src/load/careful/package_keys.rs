@@ -32,8 +32,8 @@ pub struct PackageKey {
 }
 
 impl PackageKey {
-    /// The foreign keys of a flow's target that can be checked this way. Not included are keys over periods, and keys
-    /// that refer to the target itself. A key that refers to another target is not included in three cases: the old
+    /// The foreign keys of a flow's target that can be checked this way. Keys over periods, and keys that refer to the
+    /// target itself, are not included. A key that refers to another target is not included in three cases: the old
     /// rows of that target are replaced; its key is not in the files; or it may get other rows than its staging tables
     /// have.
     pub async fn of_target(
