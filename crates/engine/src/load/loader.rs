@@ -33,7 +33,7 @@ pub struct Loader<'a, 's> {
 }
 
 impl<'a, 's> Loader<'a, 's> {
-    /// The stream's number, counted from 1; 0 for work that is done after all streams have ended.
+    /// `stream` is the stream's number, counted from 1; 0 for work that is done after all streams have ended.
     pub fn new(
         run: &'a LoadRun<'a>,
         target: &'a LoadStream<'s>,
@@ -100,8 +100,9 @@ impl<'a, 's> Loader<'a, 's> {
         Ok(())
     }
 
-    /// Loads quickly: with steps that the destination evaluates if the plan gives them to it. If these fail for a row, the
-    /// same rows, and all later ones of the flow, pass our own steps, which know what becomes of each row.
+    /// Loads quickly. If the plan gives the steps to the destination, the destination evaluates them. If they fail there
+    /// for a row, the same rows and all later rows of the flow pass the engine's own steps, which know the rows that they
+    /// reject.
     async fn quickly(
         &self,
         work: &mut RepeatableWork<'_>,
@@ -248,8 +249,8 @@ impl<'a, 's> Loader<'a, 's> {
         flow.commits_each_split()
     }
 
-    /// The other method by which the rows may be loaded after this error: carefully, or while no other transaction
-    /// runs.
+    /// The other way in which the rows may be loaded after this error. Loading alone is a way only if each split is
+    /// committed in the target.
     pub(super) fn retry(&self, error: &Error) -> Retry {
         let Error::Driver(error) = error else {
             return Retry::Never;
@@ -287,7 +288,7 @@ impl<'a, 's> Loader<'a, 's> {
         }
     }
 
-    /// Reports the finished piece.
+    /// Reports the events of this piece: its start, a refusal, its rollback and its commit.
     pub(super) fn events(&self) -> PieceEvents<'a> {
         let Loader { run, item, .. } = *self;
         let (flow, unit) = run.unit(item.unit_place());

@@ -1,5 +1,5 @@
-//! Loads the rows of a plan into any destination, one transaction after the other, and again if the destination refused
-//! a row.
+//! Loads the rows of a plan into any destination, one transaction after the other. If the destination refuses a row, the rows
+//! are loaded again.
 //!
 //! A [`LoadStream`] begins, fills and commits transactions by the calls of the contract. The destination's error says whether
 //! another try may succeed. [`Loader`] decides which transactions there are:

@@ -37,7 +37,7 @@ impl Part {
         }
     }
 
-    /// The part of a unit with this many splits that the record with this key commits. `None` if the unit has no such part:
+    /// The part that the record with this key commits, in a unit with this many splits. `None` if the unit has no such part:
     /// then another program wrote the record.
     pub fn of_record(record_key: &UnitKey, split_count: usize) -> Option<Part> {
         let Some(numbers) = identity::part_of(record_key) else {
@@ -89,7 +89,7 @@ mod tests {
             (ranges(2), 3, "-2-4194304"),
         ] {
             let key = part.record_key(&unit, split_count);
-            // Ledgers have keys of this form, by which the parts of a stopped run are found.
+            // Ledgers have keys of this form. A resumed run finds the parts of the stopped run by these keys.
             assert_eq!(key.as_str(), format!("{unit}{ending}"));
             assert_eq!(Part::of_record(&key, split_count), Some(part), "{key}");
         }

@@ -44,7 +44,8 @@ pub struct LoadRun<'a> {
     pub batch_rows: usize,
     /// Bytes of text that a stream takes from a feed for one transaction.
     pub fed_bytes: u64,
-    /// For each flow: its steps failed in the destination, and the rest of its rows pass our own.
+    /// For each flow: true once its steps have failed in the destination. The rest of its rows pass the engine's own
+    /// steps.
     pub own_steps: Vec<AtomicBool>,
     /// The lock of transactions that write directly to targets.
     pub straight_lock: StraightLock,

@@ -8,7 +8,8 @@ pub struct StraightLock {
     lock: RwLock<()>,
 }
 
-/// A transaction holds it from before its BEGIN until after its end: with others, or alone.
+/// The guard that a transaction holds from before its BEGIN until after its end. The transaction runs beside others, or
+/// alone.
 pub struct StraightGuard<'a> {
     _among: Option<RwLockReadGuard<'a, ()>>,
     _alone: Option<RwLockWriteGuard<'a, ()>>,

@@ -10,8 +10,8 @@ use crate::gauge::Gauge;
 use crate::plan::UnitPlace;
 use crate::run::context::RunContext;
 
-/// A stream and its connection to the destination, whose calls block. Futures of a load must be driven outside of the runtime
-/// ([`blocking`](crate::pipeline::row_loop::blocking)), because the calls may wait in it.
+/// A stream and its connection to the destination. The calls of the connection block, and they may wait in the runtime. So
+/// the futures of a load must be driven outside of the runtime ([`blocking`](crate::pipeline::row_loop::blocking)).
 pub struct LoadStream<'a> {
     /// The context that all streams of the run share.
     pub context: &'a RunContext<'a>,
@@ -35,14 +35,15 @@ impl<'a> LoadStream<'a> {
         }
     }
 
-    /// Tells the meter the session of the stream on the destination's server.
+    /// Tells the gauge which session on the destination's server serves the stream.
     pub fn note_session(&self) {
         if let Some(session) = self.stream.borrow().session_number() {
             self.gauge.served_by(session, None);
         }
     }
 
-    /// Called when all splits of a unit are committed that several streams fill: has it prepared for the publish.
+    /// Called when all splits of a unit that several streams fill are committed. Lets the destination prepare the unit for
+    /// the publish.
     pub(super) fn finish_shared(&self, place: UnitPlace) -> Result<(), Error> {
         let run = self.context.run;
         let waiting = self.gauge.enter(Phase::ServerWait);
@@ -62,7 +63,8 @@ impl<'a> LoadStream<'a> {
     }
 }
 
-/// An error of a finished unit, which cannot be loaded again while other streams load units of its target.
+/// Turns a refusal of rows into an error that is not retried: this unit cannot be loaded again while other streams load units
+/// of its target.
 fn not_of_rows(error: DestinationError) -> DestinationError {
     match error {
         DestinationError::RowsRefused {

@@ -95,8 +95,8 @@ impl Loader<'_, '_> {
                     }
                     Retry::WithoutRows | Retry::WithOwnSteps | Retry::Alone => {
                         ended.rejects.take_back()?;
-                        // Its locks are held until the rollback, and no other transaction may load these rows
-                        // meanwhile.
+                        // The transaction holds its locks until it is rolled back. Until then, no other transaction can
+                        // load these rows.
                         transaction.roll_back()?;
                     }
                 }

@@ -1,6 +1,6 @@
-//! A transaction of a unit. It writes one record to the destination's ledger: for a whole unit or, if several streams fill
-//! it, for one of its splits, or for the ranges that this stream took of a fed split. A destination that keeps a record of
-//! each split gets these, too.
+//! A transaction of a unit. It writes one record to the destination's ledger. The record is for the whole unit. If several
+//! streams fill the unit, the record is for one split, or for the ranges of a fed split that this stream took. A
+//! destination that keeps a record of each split gets those records, too.
 
 use inrush_destination::{LoadMethod, UnitPart, UnitRecord, WrittenSplits};
 use inrush_rows::ids::UnitKey;
@@ -24,7 +24,7 @@ pub struct UnitTransaction<'t, 'a> {
     part: Part,
     key: UnitKey,
     method: LoadMethod,
-    /// It was begun, and is neither committed nor rolled back.
+    /// True once the transaction has begun, until it is committed or rolled back.
     is_open: bool,
 }
 
@@ -46,8 +46,8 @@ impl<'t, 'a> UnitTransaction<'t, 'a> {
         }
     }
 
-    /// Begins it, writes the rows of its work by the row loop, and commits them with their records in the ledger.
-    /// Returns the committed part.
+    /// Begins the transaction, writes the rows of `work` by the row loop, and commits them with their records in the
+    /// ledger. Returns the facts about the committed rows.
     #[expect(
         clippy::await_holding_refcell_ref,
         reason = "a stream has one transaction at a time, and nobody else asks it meanwhile"
@@ -135,7 +135,8 @@ impl<'t, 'a> UnitTransaction<'t, 'a> {
         Ok(gathered)
     }
 
-    /// The records as the engine's note for a ledger that does not keep them.
+    /// The records of splits as one text. A ledger that does not keep these records stores the text in the record of the
+    /// transaction.
     fn detail(&self, records: Vec<SplitRecord>) -> String {
         let (flow, unit) = self.target.context.run.unit(self.place);
         let splits = &unit.splits;

@@ -30,7 +30,7 @@ pub struct ChangedFile {
     target: String,
     file: Arc<dyn Input>,
     before: SizeAndTime,
-    /// The rows that are kept of the other files of its flow depend on its rows.
+    /// The rows that the flow keeps of its other files depend on the rows of this file.
     decides_others: bool,
 }
 
@@ -47,7 +47,7 @@ pub struct PlannedFiles<'a> {
     pub files: Vec<&'a Arc<dyn Input>>,
     /// The keys of the flow's units.
     pub unit_keys: BTreeSet<&'a UnitKey>,
-    /// The rows that are kept of one file depend on the rows of the others.
+    /// The rows that the flow keeps of one file depend on the rows of its other files.
     pub compares_all_rows: bool,
 }
 
@@ -177,7 +177,7 @@ impl<'a> FilesBefore<'a> {
             };
             match contents {
                 Contents::Untouched => {}
-                // The ledger keeps the state of the run that loaded it, so the next resumed run compares it again.
+                // The ledger keeps the state of the input when it was loaded, so the next resumed run compares the input again.
                 Contents::Same if file.is_loaded_alone_again() => {}
                 Contents::Same => found.touched.push(TouchedFile {
                     file_key: identity::file_key(&**file),
@@ -210,9 +210,9 @@ impl<'a> FilesBefore<'a> {
 }
 
 impl ChangedFile {
-    /// True if it is loaded again without being asked for. That is so for tables, which are written to all the time:
-    /// only inputs with the same rows in the new snapshot are kept, so all rows of the run are those of the new
-    /// snapshot. A file should not change while it is loaded.
+    /// True if the input is loaded again even without `--again`. This is so for tables, because programs write to them all the
+    /// time. Only inputs with the same rows in the new snapshot are kept, so all rows of the run are those of the new snapshot.
+    /// A changed file is refused instead, because a file should not change while it is loaded.
     pub fn is_loaded_again(&self) -> bool {
         self.file.is_snapshot()
     }

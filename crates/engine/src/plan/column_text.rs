@@ -62,7 +62,7 @@ fn words(column: &Column, place: usize) -> Vec<String> {
         ValueSource::LoadTime => words.push("when the run began".to_owned()),
         ValueSource::Run => words.push("the number of the run".to_owned()),
         ValueSource::Constant(text) => words.push(format!("the constant {text:?}")),
-        // The steps are printed by themselves.
+        // The steps are printed separately.
         ValueSource::Derived => {}
     }
     if !column.formats.is_empty() {

@@ -40,7 +40,7 @@ pub struct KnownColumns<'a> {
     pub key: Option<&'a str>,
     /// The steps of the flow, if it has any.
     pub steps: Option<&'a AskedSteps<'a>>,
-    /// The columns that the source itself declares, for those that only steps use.
+    /// The columns that the source itself declares. They give the types of columns that only steps use.
     pub own_columns: &'a [ColumnDetail],
 }
 
@@ -168,7 +168,7 @@ impl KnownColumns<'_> {
         self.steps.is_some_and(|steps| steps.uses(column))
     }
 
-    /// The type that the source declares for a column of which the package says none.
+    /// The type that the source declares for a column. It is used if the package names no type.
     fn own_type<'d>(&'d self, detail: &ColumnDetail) -> Option<&'d str> {
         fn field(detail: &ColumnDetail) -> &str {
             match &detail.field {
@@ -254,7 +254,8 @@ impl KnownColumns<'_> {
         }
     }
 
-    /// The note about columns of the target that get no value, because a step makes rows of the columns of these names.
+    /// The note about columns of the target that get no value, because a step turns the source's columns with these names into
+    /// rows.
     pub fn note_of_unpivoted(&self) -> Option<String> {
         let target = self.target_columns?;
         let known = || target.all.iter().map(String::as_str);

@@ -19,7 +19,7 @@ use inrush_system::threads::on_threads;
 use super::identity;
 use crate::ledger::SplitRecord;
 
-/// The ledger's evidence for a file that an earlier attempt has loaded in part.
+/// The result of comparing an input with the text that an earlier attempt has loaded from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
     /// It was not written to.

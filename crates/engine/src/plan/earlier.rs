@@ -17,8 +17,8 @@ use super::since;
 pub struct EarlierWork<R> {
     /// The earlier run.
     pub run: R,
-    /// The flows, by their indices in ascending order, that are loaded already and were removed from the plan. None if all
-    /// are loaded.
+    /// The indices, in ascending order, of the flows that are loaded already and were removed from the plan. Empty if all
+    /// flows are loaded.
     pub left_out: Vec<usize>,
     /// Notes for a plan that has nothing left to do: about rows that the targets have already.
     pub loaded_notes: Vec<String>,
@@ -54,9 +54,9 @@ pub enum EarlierRun {
     Stopped(RunRecord),
 }
 
-/// Finds the earlier run that matters. Adds notes about targets that lost the rows of the plan's files. Flows that are loaded
-/// already, beside others that are not, are removed, with a note. Fails if some of the files of flows that append are loaded
-/// already, and others are not.
+/// Finds the earlier run that matters. Adds notes about targets that lost the rows of the plan's files. If some flows are
+/// loaded already and others are not, the loaded ones are removed, with a note. Fails if some of the files of flows that
+/// append are loaded already, and others are not.
 pub fn find<F, E>(
     runs: &PackageRuns<'_>,
     package_hash: &str,
@@ -139,7 +139,7 @@ enum Found<'r> {
         /// Notes about the rows that it has loaded.
         notes: Vec<String>,
     },
-    /// At most all files of some flows; these flows are left out.
+    /// Not all of them. The flows whose files are all loaded are left out.
     NotLoaded { left_out: Vec<usize> },
 }
 
@@ -185,7 +185,8 @@ where
     }
     let mut files = LoadedFiles::new(wanted);
     runs.see_switched(&mut files)?;
-    // A table that was written to since has another state than the killed command saw, so its rows are compared.
+    // If the command was killed after the switch, its tables count as loaded. They may have changed since, so their state and
+    // rows are not compared.
     if wanted.iter().any(WantedFiles::has_snapshot)
         && let Some(run) = latest
         && options.was_killed(&run.record.name)
@@ -237,7 +238,7 @@ pub fn leave_out<F>(flows: &mut Vec<F>, left_out: &[usize]) {
     });
 }
 
-/// Reads the tables again that may have changed since they were loaded, and compares their rows with those that were loaded.
+/// Reads tables that may have changed since they were loaded, and compares their rows with the loaded rows.
 fn compare_tables<E>(
     runs: &PackageRuns<'_>,
     files: &mut LoadedFiles<'_>,
@@ -266,8 +267,8 @@ where
     Ok(())
 }
 
-/// True if a run that was killed before its report has loaded the rows for which the same command asks now. Tables may
-/// have changed since.
+/// True if a run that was killed before its report has loaded the rows that the same command asks for now. Tables may have
+/// changed since then.
 fn has_loaded(
     runs: &PackageRuns<'_>,
     run: &PastRun,

@@ -34,7 +34,7 @@ pub enum PlanError {
         place: Box<Place>,
         /// The number of the step, counted from 1.
         step: usize,
-        /// What is looked up, for people.
+        /// The reference that is looked up, as messages name it.
         name: String,
         /// The cause.
         #[source]

@@ -78,7 +78,7 @@ pub enum FieldOrigin {
 }
 
 impl FieldOrigin {
-    /// The names of fields, as the subject of a sentence.
+    /// The origin of the names of fields, as the subject and verb of a sentence.
     fn who_has(self) -> &'static str {
         match self {
             FieldOrigin::Files => "the header has",
@@ -96,7 +96,7 @@ impl FieldOrigin {
         }
     }
 
-    /// All rows, as the subject of a sentence.
+    /// The origin of all rows, as the subject and verb of a sentence.
     pub fn who_have(self) -> &'static str {
         match self {
             FieldOrigin::Files => "the files have",
@@ -229,7 +229,7 @@ pub fn by_place(
     assignment(columns, fields.taken.len())
 }
 
-/// What a listed column means if it is not a plain field.
+/// The meaning of a listed column.
 enum Special {
     /// The column uses or skips one field.
     Field,

@@ -99,7 +99,7 @@ pub struct FlowAsked<'a> {
 
 impl FlowAsked<'_> {
     /// The place in the package of the setting that names the flow's columns, or of the inputs that name them. `None` if it is
-    /// not in a file; the reference of a lookup is no flow of the package.
+    /// not in a file; the reference of a lookup is not a flow of the package.
     fn place_of_columns(&self) -> Option<Place> {
         let setting = match (&self.flow.source, self.flow.columns.is_empty()) {
             _ if self.is_reference => return None,
@@ -138,7 +138,7 @@ pub struct FlowInputs {
     pub collations: Vec<ColumnCollation>,
     /// The number of fields of the first row, if it is needed.
     pub first_field_count: Option<usize>,
-    /// The columns that the inputs declare themselves, with their types; none of text.
+    /// The columns that the inputs declare themselves, with their types. Empty for inputs of text.
     pub own_columns: Vec<ColumnDetail>,
     /// Why there is nothing to load, if the flow has a mark and nothing above it.
     pub nothing_new: Option<NothingNew>,

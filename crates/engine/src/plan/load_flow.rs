@@ -12,9 +12,9 @@ use super::since::NothingNew;
 use super::steps::AskedMembers;
 use crate::verify::ColumnSums;
 
-/// A flow of a plan: all that the driver needs of it.
+/// A flow of a plan, with everything that the driver needs.
 ///
-/// A destination that is reached natively has what it needs itself beside it.
+/// A destination that makes its plan itself keeps its own facts about the flow beside it.
 #[derive(Clone, Debug)]
 pub struct LoadFlow {
     /// The reading of its files.
@@ -29,7 +29,8 @@ pub struct LoadFlow {
     pub writes: Writes,
     /// The name of its target in the package that the run's folder keeps.
     pub saved_table: String,
-    /// The members that its lookups add, in the order of the target's, if the open run gives their numbers.
+    /// The members that its lookups add, in the order of the target's `members`. Only if the open run gives their numbers
+    /// (`OpenRun::member_numbers`).
     pub asked_members: Vec<AskedMembers>,
     /// Units of flows with a smaller number are loaded first.
     pub turn: usize,

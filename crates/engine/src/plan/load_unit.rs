@@ -15,9 +15,9 @@ use crate::load::Part;
 use crate::pipeline::row_maker::RowMaker;
 
 /// A load unit. One stream loads it and commits it with one record of the ledger. If several streams fill it, each split
-/// is committed by itself, a fed split in many parts.
+/// is committed separately; a fed split is committed in many parts.
 ///
-/// A destination that is reached natively has its statements for the unit beside it.
+/// A destination that makes its plan itself keeps its statements for the unit beside it.
 #[derive(Clone, Debug)]
 pub struct LoadUnit {
     /// Counted from 1 within its flow.
@@ -51,7 +51,8 @@ pub struct LoadUnit {
 pub enum Portions {
     /// Its splits as they are.
     Splits {
-        /// Indexes of the splits that are fed then: they cannot be read from their middle, and are large enough.
+        /// Indexes of the splits that are fed if the unit is shared: they cannot be read from their middle, and are large
+        /// enough.
         fed: Vec<usize>,
     },
     /// Pieces of its splits. They are cut when the unit is shared.
@@ -59,7 +60,7 @@ pub enum Portions {
 }
 
 impl LoadUnit {
-    /// A unit that one stream fills, and whose rows have no limits by its key.
+    /// A unit that one stream fills, and that takes rows with any key.
     pub fn new(
         number: usize,
         key: UnitKey,

@@ -4,8 +4,8 @@
 //! Each write changes the state; then the rows are read again, and must have the hashes that the run has recorded. Tables whose
 //! rows are replaced or merged are loaded again instead.
 //!
-//! A flow that replaces is loaded only if the newest run of its target had the same package: another one may have appended, so that
-//! older rows are still there.
+//! A flow that replaces is loaded only if the newest run of its target had the same package. Another package may have appended
+//! its rows, so older rows may still be there.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ impl WantedFiles<'_> {
 /// The part of a plan's files that earlier runs have loaded in their present state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Loaded {
-    /// All files; the newest of the runs.
+    /// All files. The number is that of the newest of the runs.
     All(RunId),
     /// All files of these flows, by the flows' indices. The files of the other flows are to be loaded.
     Flows(Vec<usize>),
@@ -134,8 +134,8 @@ impl<'a> LoadedFiles<'a> {
         }
     }
 
-    /// For the files of these flows. The command that loaded them was killed after the switch, so tables may have
-    /// changed since.
+    /// A search for the files of these flows after the command that loaded them was killed after its switch. Tables count as
+    /// loaded even if they have changed since.
     pub fn of_killed(flows: &'a [WantedFiles<'a>]) -> LoadedFiles<'a> {
         LoadedFiles {
             snapshots_may_differ: true,
@@ -243,7 +243,7 @@ impl<'a> LoadedFiles<'a> {
         .collect()
     }
 
-    /// One note for each target that has the rows of these files as another state of the package has made them.
+    /// One note for each target that has the rows of these files from a run before the package was changed.
     pub fn of_other_packages(&self) -> Vec<String> {
         let flows = self.flows.iter().zip(&self.found);
         let other = flows.filter(|(_, found)| found.by_other_package);

@@ -1,9 +1,10 @@
 //! The part of a plan that does not depend on the destination: a package resolved against real files, before anything
 //! runs.
 //!
-//! [`flow_inputs`] finds the inputs of a flow and what they say about themselves, [`columns`] decides which field fills
-//! which column, and together they make a [`Reading`]. [`earlier`] finds the run that was before, and [`changed`],
-//! [`contents`] and [`loaded`] compare the files with the text that was loaded then. A driver makes its own plan of these.
+//! [`flow_inputs`] finds the inputs of a flow and the facts that they declare. [`columns`] decides which field fills which
+//! column. Together they make a [`Reading`]. [`earlier`] finds the earlier run, and [`changed`], [`contents`] and
+//! [`loaded`] compare the files with the text that this run has loaded. The planner of a destination makes its plan from
+//! these parts.
 
 pub(crate) mod abilities;
 pub(crate) mod changed;

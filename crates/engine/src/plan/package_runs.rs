@@ -86,7 +86,7 @@ impl<'a> PackageRuns<'a> {
         Ok(Vec::new())
     }
 
-    /// The ranges of which the latest run has loaded rows into a target, if it was stopped.
+    /// The ranges from which the latest run has loaded rows into a target, if it was stopped.
     pub fn since_stopped(&self, target: &str) -> Result<Vec<SinceRange>> {
         let Some(run) = self.latest_stopped()? else {
             return Ok(Vec::new());
@@ -114,7 +114,7 @@ impl<'a> PackageRuns<'a> {
     pub(super) fn see_switched(&self, files: &mut LoadedFiles<'_>) -> Result<()> {
         let runs = self.runs()?.iter().rev();
         let mut switched = runs.filter(|run| is_switched(run)).peekable();
-        // Without a run, the ledger may not even stand.
+        // Without a run, there may be no ledger.
         if switched.peek().is_none() || self.see_loaded_inputs(files, |_| true)? {
             return Ok(());
         }
@@ -144,7 +144,8 @@ impl<'a> PackageRuns<'a> {
         Ok(found)
     }
 
-    /// Passes the inputs of these runs that the server finds. False if it cannot find any.
+    /// Passes the inputs that the server finds for the asked runs. False if the server cannot find loaded inputs; then
+    /// none was passed.
     fn see_loaded_inputs(
         &self,
         files: &mut LoadedFiles<'_>,

@@ -135,7 +135,7 @@ pub fn fmt_type_changes<'a>(
     }
 }
 
-/// True if two databases write the same type so.
+/// True if these are the names of one type in two databases.
 fn is_same_type(one: &str, other: &str) -> bool {
     let meaning = |text: &str| TypeName::parse(text)?.column_type();
     one.eq_ignore_ascii_case(other) || meaning(one).is_some_and(|one| Some(one) == meaning(other))

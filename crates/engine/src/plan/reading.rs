@@ -47,7 +47,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// True if one of its steps is such a step.
+    /// True if `is_it` is true for one of its steps.
     pub fn has_step(&self, is_it: impl Fn(&StagedStep) -> bool) -> bool {
         let steps = self.steps.iter();
         steps.flat_map(|steps| &steps.planned.steps).any(is_it)

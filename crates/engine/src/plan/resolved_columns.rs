@@ -14,7 +14,7 @@ use super::steps::{BoundSteps, DerivedTarget, StepPlan};
 /// The types of a destination, for the columns of one target.
 #[expect(async_fn_in_trait, reason = "a plan is made by one thread")]
 pub trait TargetTypes {
-    /// A type of a column, with what the destination needs to know of it.
+    /// A type of a column, with the facts that the destination needs about it.
     type Type: ColumnTyped;
     /// The error of a call that asks the destination.
     type Error: From<PlanError> + From<inrush_destination::Error>;

@@ -45,7 +45,7 @@ pub enum SinceStart<'a> {
     Mark(&'a SinceMark),
     /// The value that the command gives.
     Given(&'a str),
-    /// None: the run of this command with its `--from` was killed after the rows were in their targets.
+    /// No value: the run of this command with its `--from` was killed after the rows were in their targets.
     Done(&'a SinceMark),
 }
 
@@ -101,7 +101,7 @@ pub fn sentences_if_all<F: Deref<Target = LoadFlow>>(flows: &[F]) -> Vec<String>
 }
 
 impl SinceAsked {
-    /// The value at which a flow begins that reads this table or query (`of`) by this column.
+    /// The value at which a flow begins, if it reads the table or query `of` by this column.
     pub fn start(&self, flow: &str, of: &str, column: &str) -> Result<SinceStart<'_>, PlanError> {
         let refused = |what: String, hint: String| {
             Err(PlanError::Mismatch {

@@ -136,8 +136,8 @@ fn unchanged(flow: &Reading) -> Option<String> {
     })
 }
 
-/// Lists the columns whose typed values are converted by way of their text; `None` if there are none, or if the source
-/// has only text.
+/// Lists the columns whose typed values are converted to text and then to the column's type; `None` if there are none,
+/// or if the source has only text.
 fn by_text(flow: &Reading) -> Option<String> {
     if !flow.source.input(0).is_typed() {
         return None;

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::ledger::{Account, LedgerRecord};
 use crate::plan::{UnitAccounts, UnitIndex};
 
-/// The units that a run has committed, once they agree with the files and with the destination's counts.
+/// Returns the units that a run has committed. Fails if they do not agree with the files or with the destination's counts.
 pub fn verify(context: &RunContext<'_>) -> Result<CommittedUnits, Error> {
     let committed = read(context)?;
     check(context.run, &committed)?;

@@ -7,8 +7,8 @@ use super::gathering::Gathering;
 use crate::error::Error;
 use crate::event::Event;
 
-/// Analyzes one target after the other. Its rows are already published, so the reason why one is not analyzed is only a
-/// note.
+/// Analyzes one target after the other. The rows are already published, so a target that cannot be analyzed only leads
+/// to a note with the reason.
 pub fn analyze(context: &RunContext<'_>, gathering: &mut Gathering) {
     let analyzing = Instant::now();
     for (index, flow) in context.run.plan.flows.iter().enumerate() {

@@ -30,7 +30,7 @@ pub fn planned(plan: &LoadPlan, options: &RunOptions<'_>) {
     }
 }
 
-/// Sends that the run with this name begins, and how many units of an earlier attempt it keeps.
+/// Reports that the run with this name begins, and how many units of an earlier attempt it keeps.
 pub fn started(event_sink: EventSink<'_>, run: &RunName, is_resumed: bool, units_kept: usize) {
     event_sink.notice(&Event::Started {
         run: run.to_owned(),

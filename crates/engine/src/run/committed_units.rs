@@ -18,7 +18,7 @@ use crate::report::ServerCopyReport;
 pub struct CommittedUnits {
     accounts: UnitAccounts,
     counted: Counted,
-    /// Units that are being loaded again, carefully. The report says so for units that are loaded.
+    /// Units that are being loaded again, carefully. Once such a unit is loaded, its pieces say so, too.
     careful: BTreeSet<UnitPlace>,
 }
 
@@ -50,9 +50,9 @@ impl CommittedUnits {
         }
     }
 
-    /// The units when the run ends, for the report: as the ledger has them then, if a publish changes its records; or else as
-    /// they were verified, if the run came that far, or as this process knows them. `is_failed` is true if an error ends the
-    /// run.
+    /// The units when the run ends, for the report. If a publish changes the ledger's records, the units are read from the
+    /// ledger again. Otherwise they are the verified units, or the units that this process knows if the run was not verified.
+    /// `is_failed` is true if an error ends the run.
     pub fn at_end(
         context: &RunContext<'_>,
         verified: Option<CommittedUnits>,

@@ -102,7 +102,8 @@ impl<'a> RunContext<'a> {
         }
     }
 
-    /// What a stream with this number gets. Its notes go to `note` ([`note`](RunContext::note)).
+    /// The setup of the stream with this number. Its notes are passed to `note`, which calls
+    /// [`note`](RunContext::note).
     pub fn stream_setup<'n>(
         &self,
         number: usize,
@@ -159,7 +160,7 @@ impl<'a> RunContext<'a> {
         })
     }
 
-    /// Adds notes about how long limits of rates have delayed the streams.
+    /// Adds notes about how long rate limits have delayed the streams.
     pub fn tell_paces(&self, gathering: &mut Gathering) {
         gathering.paced(self.pace, self.run.plan.paced_by);
         for (_, pace) in source_paces(&self.run.plan.flows) {

@@ -1,4 +1,4 @@
-//! The end of a run, for every driver: writes the report, and returns the result.
+//! The end of a run, for every destination: writes the report, and returns the result.
 //!
 //! Once the targets have their rows, nothing later changes that: if the report cannot be written, the run has still
 //! succeeded, with a note.

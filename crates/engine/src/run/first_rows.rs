@@ -102,7 +102,7 @@ fn splits(flow: &LoadFlow, is_resumed: bool) -> Vec<SourceSplit> {
 struct Pass<'a> {
     reading: &'a Reading,
     steps: &'a StepPlan,
-    /// The steps that rows pass before.
+    /// The steps before `distinct_on`.
     before: Staged,
     distinct: &'a PlannedDistinct,
     splits: Vec<SourceSplit>,
@@ -145,7 +145,7 @@ impl Pass<'_> {
         let mut reader = stream.open(split)?;
         let mut records = Records::default();
         let gauge = Gauge::default();
-        // The load itself rejects them once more.
+        // These rejects are not counted: the load itself rejects the rows again.
         let mut rejects = Vec::new();
         while let Some(chunk) = reader.next_chunk(&mut records)? {
             if self.stop.asked().is_some() {

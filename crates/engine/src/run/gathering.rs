@@ -199,7 +199,7 @@ impl Gathering {
         changes.into_iter().map(report).collect()
     }
 
-    /// The row flow of a flow's steps, in the rows that this attempt committed.
+    /// How many rows each step of a flow got, kept and rejected, for the rows that this attempt committed.
     pub fn steps(&self, flow: usize, reading: &Reading) -> Vec<StepReport> {
         let Some(steps) = &reading.steps else {
             return Vec::new();

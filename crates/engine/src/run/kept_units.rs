@@ -1,4 +1,4 @@
-//! The units that are kept from earlier attempts: what these have committed is not loaded again.
+//! The units that are kept from earlier attempts: the rows that those attempts have committed are not loaded again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -15,7 +15,8 @@ use crate::plan::{KeyStart, UnitPlace, identity};
 #[derive(Default)]
 pub struct KeptUnits(BTreeMap<UnitPlace, KeptUnit>);
 
-/// A unit that an earlier attempt began, and what it committed of it: the whole unit, parts of it, or nothing yet.
+/// A unit that an earlier attempt began, and the part of it that is committed: the whole unit, parts of it, or nothing
+/// yet.
 #[derive(Default)]
 pub struct KeptUnit {
     /// Its rows.
@@ -27,7 +28,7 @@ pub struct KeptUnit {
     /// One stream has loaded it carefully as a whole; known only if the destination counts each unit by itself.
     pub is_careful: bool,
     parts: Vec<KeptPart>,
-    /// The splits that one record commits completely.
+    /// The splits that are kept completely, each committed by one record.
     splits: BTreeSet<KeyStart>,
 }
 

@@ -1,9 +1,9 @@
 //! The check of every file of a run against the records that the ledger has of it, before anything is published.
 //!
-//! Records are read one after the other, in any order. A file is checked when the last of its splits is read, so that
-//! only the records of files that lack splits are in memory: there may be a hundred thousand files. Of files that are fed,
-//! or that were loaded in other splits than the plan has, the records are kept to the end. A package's expected totals of
-//! a flow are compared with all records of the flow, which are kept only for this.
+//! Records are read one after the other, in any order. A file is checked when the record of its last split is read. So
+//! only the records of files that still lack splits are in memory; there may be a hundred thousand files. The records of
+//! files that are fed, or that were loaded in other splits than the plan has, are kept to the end. If a package expects
+//! totals of a flow, they are compared with all records of the flow, which are kept only for this.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::verify::VerifyError;
 pub struct LedgerChecks<'a> {
     run: &'a PreparedRun,
     flows: Vec<FlowFiles<'a>>,
-    /// The first range of a file whose other ranges cover it.
+    /// The error for the first range that was already covered by the other ranges of its file.
     surplus: Option<VerifyError>,
 }
 
@@ -40,7 +40,7 @@ struct PlannedFile<'a> {
     input: &'a Arc<dyn Input>,
     /// The number of records of a fed file is unknown, so it is checked at the end.
     is_fed: bool,
-    /// The splits that are not read yet.
+    /// The number of splits whose records are not read yet.
     splits_left: usize,
     is_checked: bool,
 }
@@ -80,7 +80,7 @@ impl<'a> LedgerChecks<'a> {
             return;
         }
         file.splits_left -= 1;
-        // If it fails, the file may have been loaded in other splits, and is checked at the end.
+        // If the check fails, the file may have been loaded in other splits, and it is checked again at the end.
         if file.splits_left == 0 && check(self.run, flow, file, records).is_ok() {
             file.is_checked = true;
             flow_files.unchecked.remove(&at);

@@ -9,8 +9,8 @@ pub const NOTHING_KEPT: &str =
     "nothing is in the targets (staging = false); the same command loads all of it";
 
 /// Rolls the transaction back. Of a failed run, only the records of the ledger are committed. Returns the error that ended the
-/// run: the hint of a lost connection, or of a lock that was not granted, says that loaded units are kept, which is wrong for
-/// such a load.
+/// run. The hints for a lost connection and for a lock that was not granted say that loaded units are kept. For such a load
+/// that is wrong, so these hints are replaced.
 pub fn undo(context: &RunContext<'_>, error: Error) -> Error {
     let flows = &context.run.plan.flows;
     if !flows.iter().any(|flow| flow.commits_at_publish()) {

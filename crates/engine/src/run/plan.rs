@@ -11,9 +11,9 @@ use crate::plan::MemoryBound;
 use crate::plan::load_flow::LoadFlow;
 use crate::report::ServerReport;
 
-/// A plan of a package, as the driver runs it. It does not change any more.
+/// A plan of a package, as the driver runs it. It does not change once it is made.
 ///
-/// A destination that is reached natively shares the facts and the flows, and has what it needs itself beside them.
+/// A destination that makes its plan itself shares the facts and the flows, and keeps its own facts beside them.
 #[derive(Clone, Debug)]
 pub struct LoadPlan {
     /// The facts about the whole plan.
@@ -62,8 +62,7 @@ pub struct PlanFacts {
     pub lineage: RunLineage,
     /// The sentences of all flows, if none has anything to load. The run of their marks then counts as the run of this plan.
     pub nothing_new: Vec<String>,
-    /// The flows of the package, by their indices, that are loaded already beside others that are not: the plan has no flow for
-    /// them.
+    /// The indices of the package's flows that are loaded already while other flows are not. The plan has no flow for them.
     pub left_out: Vec<usize>,
     /// The destination's version and settings, for the report.
     pub server_report: ServerReport,
@@ -78,7 +77,7 @@ pub struct PlanFacts {
     pub targets_digest: Option<String>,
 }
 
-/// What a destination's ledger has a record of.
+/// The things of which a destination's ledger keeps records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LedgerRecords {
     /// Each transaction: a unit, a split of one, or ranges of a fed split. Each record has its own key, and can be forgotten by

@@ -45,7 +45,8 @@ pub fn prepare(
     Ok(Prepared::Run(run))
 }
 
-/// The plan is made, and the run is in the ledger. Refuses as many streams if this process may not have their memory.
+/// Called when the plan is made and the run is in the ledger. Refuses the run if the system does not allow this process
+/// the memory that it needs.
 pub fn ready(run: &PreparedRun, streams: usize, gathering: &mut Gathering) -> Result<(), Error> {
     gathering.planned(run.plan.notes.iter().chain(&run.notes));
     require_address_space(streams, run.plan.memory.total())

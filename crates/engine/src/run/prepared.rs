@@ -59,13 +59,13 @@ pub struct PreparedRun {
     pub pace: Arc<Pace>,
     /// The units that are kept from earlier attempts.
     pub kept: KeptUnits,
-    /// Notes about these, in addition to those of the plan.
+    /// Notes about the kept units, in addition to the notes of the plan.
     pub notes: Vec<String>,
     /// Units that this process has finished.
     finished: Mutex<BTreeSet<UnitPlace>>,
 }
 
-/// A ledger record that is kept from an earlier attempt: a whole unit, or ranges of a fed one.
+/// A ledger record that is kept from an earlier attempt: of a whole unit, or of a part of one.
 pub struct KeptRecord {
     /// The unit.
     pub unit: UnitPlace,
@@ -136,8 +136,8 @@ impl PreparedRun {
         }
     }
 
-    /// Called when a transaction was rolled back, or committed units were forgotten: members that nothing else knew have to be
-    /// numbered again.
+    /// Called when a transaction was rolled back, or committed units were forgotten. The lookups forget the numbers of
+    /// members, and ask the destination for them again.
     pub fn rolled_back(&self) {
         let flows = self.plan.flows.iter();
         for asked in flows.flat_map(|flow| &flow.asked_members) {
@@ -223,7 +223,8 @@ pub fn kept_records(run: &PreparedRun, place: UnitPlace) -> Vec<KeptRecord> {
     }
 }
 
-/// Removes records from the destination, together with the records that it removes with them: their rows are loaded again.
+/// Removes records from the destination. The destination may remove other records together with them. The rows of all removed
+/// records are loaded again.
 pub fn forget(run: &mut PreparedRun, keys: &[UnitKey]) -> Result<(), Error> {
     if keys.is_empty() {
         return Ok(());
@@ -251,8 +252,8 @@ pub fn places(flows: &[Arc<LoadFlow>]) -> impl Iterator<Item = (UnitPlace, &Load
     })
 }
 
-/// Begins a run: its counters start with the kept rows, files of uncommitted rejects are removed, and its start is
-/// reported.
+/// Begins a run: its counters start with the kept rows, files of uncommitted rejects are removed, the package is saved in its
+/// folder, and its start is reported.
 pub fn begin(
     run: &mut PreparedRun,
     package: &Package,
@@ -285,8 +286,8 @@ pub fn begin(
     Ok(())
 }
 
-/// Begins to load a share of a run that another process holds: the counters start at zero, since each process counts
-/// its own rows, and files of rejects are removed that a stopped process has left in one of these units.
+/// Begins to load a share of a run that another process holds: the counters start at zero, because each process counts its own
+/// rows, and the reject files that a stopped process has left for these units are removed.
 pub fn begin_share(
     run: &mut PreparedRun,
     work: &[WorkItem],

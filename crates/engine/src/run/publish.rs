@@ -75,7 +75,7 @@ pub fn publish(
     }
 }
 
-/// The flows that were loaded carefully, each with the number of such flows beside it.
+/// The flows that were loaded again carefully, each with the number of other such flows at that time.
 #[derive(Default)]
 struct CarefulFlows(BTreeMap<usize, usize>);
 
@@ -98,8 +98,8 @@ enum Attempt {
     },
 }
 
-/// Publishes, but stops waiting when the run is asked to stop. Then, and after any error, it is not known whether the publish
-/// succeeded; the ledger shows it, and if the connection was lost, as soon as the destination answers again.
+/// Publishes, but stops waiting when the run is asked to stop. After a stop or an error it is not known whether the publish
+/// succeeded, so the ledger is asked. If the connection was lost, the ledger is asked until the destination answers again.
 fn attempt<'a>(
     context: &RunContext<'a>,
     source: &mut SourceOfStaged<'a>,

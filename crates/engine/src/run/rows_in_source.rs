@@ -1,4 +1,4 @@
-//! Finds the rows in the source that rows of staging came from, if a target refuses them when they are published.
+//! If a target refuses staged rows when they are published, this finds the rows of the source from which they came.
 //!
 //! One stream has filled the staging of the unit in the order of the files, in one transaction that created or emptied it, so
 //! its rows are in that order: the row with number N was the N-th to be loaded. The files are read once more. Rows that
@@ -29,7 +29,7 @@ use crate::report::RejectFile;
 /// The ending of the name of a file with rejects of the publish.
 const OF_SWITCH: &str = "-switch";
 
-/// The source of the rows that the attempts to publish copy carefully, and the rejects of these.
+/// Finds the rows that the attempts to publish copy carefully, and keeps the rejects among them.
 pub struct SourceOfStaged<'a> {
     context: RunContext<'a>,
     /// The rejects of each unit.

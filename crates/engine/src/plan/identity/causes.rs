@@ -1,12 +1,11 @@
-//! This module says what may have changed if the units of a flow are not those of a stopped run. A unit's key is a digest, so
-//! it only tells that something has changed.
+//! The possible reasons why the units of a flow are not those of a stopped run. A unit's key is a digest, so it only tells that
+//! something has changed.
 
 use inrush_transform::stages::StagedStep;
 
 use crate::plan::Reading;
 
-/// What else decides the rows of a unit besides its files, for these flows, in words: `a setting of the flow, or a column of the
-/// target`.
+/// What may have changed in these flows, in words: `a setting or step of the flow, or a column of the target`.
 pub fn possible_changes<'a>(flows: impl Iterator<Item = &'a Reading>) -> String {
     let mut has_steps = false;
     let mut looks_up = false;

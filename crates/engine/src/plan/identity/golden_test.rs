@@ -1,4 +1,4 @@
-//! Holds descriptions and keys to those with which the present version began.
+//! Checks that descriptions and keys are still those that the present version had at first.
 //!
 //! If a test fails here, every stopped run of such a package would be loaded again from the beginning after an upgrade.
 //! If that is not intended, restore the description.

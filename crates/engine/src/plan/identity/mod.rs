@@ -207,7 +207,7 @@ mod tests {
     fn ranges_of_a_unit_have_keys_that_name_it() {
         let unit = unit_key(&RunKey::new("run"), "{}", &[]);
         let key = range_key(&unit, 4_194_304);
-        // The form in ledgers, by which a stopped run is found.
+        // Ledgers have keys of this form. A resumed run finds the units of the stopped run by them.
         assert_eq!(key.as_str(), format!("{unit}-4194304"));
         assert_eq!(
             (unit_of(&key), unit_of(&unit)),

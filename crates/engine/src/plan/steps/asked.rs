@@ -136,8 +136,8 @@ impl<'a> AskedSteps<'a> {
         self.named.contains(&column.to_ascii_lowercase())
     }
 
-    /// True if a step turns this column into rows, so that these rows no longer have it.
-    /// `known` has all columns that the step may mean. A column whose name is the same comes first; otherwise case does not matter.
+    /// True if a step turns this column into rows, so that these rows no longer have it. `known` has all columns that the step
+    /// may mean. A column with exactly this name comes first; otherwise case does not matter.
     pub fn unpivots<'c>(&self, column: &str, known: impl Iterator<Item = &'c str> + Clone) -> bool {
         self.flow.unpivoted().any(|own| {
             own == column

@@ -62,9 +62,9 @@ impl BoundSteps {
         }
     }
 
-    /// The plan. `read` are the columns that are read; `passed` the indexes among them of the columns that are loaded as they
-    /// are; `loaded` are these columns, then the derived ones. Refuses a derived column that cannot go into that
-    /// of the target, and a source that the steps cannot have.
+    /// Makes the plan. `read` are the columns that are read. `passed` are the indexes, in `read`, of the columns that are
+    /// loaded unchanged. `loaded` has these columns first, and then the derived ones. Refuses a derived column that cannot go
+    /// into its column of the target, and a source that the steps do not allow.
     pub fn plan(
         self,
         read: Vec<Column>,
@@ -178,8 +178,8 @@ fn step((step, planned): (&Step, &StagedStep)) -> Value {
         memory_bytes_max: _,
         unpivot,
     } = step;
-    // Its rows are described by their digest. A reference to which runs add members changes with each run, so it is
-    // described by its name; the number of a key stays the same.
+    // The rows of a reference are described by their digest. A reference to which runs add members changes with each run, so it
+    // is described by its name; the number of a key stays the same.
     let reference = match planned {
         StagedStep::Lookup(planned) if planned.members().is_some() => Some(json!(lookup)),
         StagedStep::Lookup(planned) => Some(json!(planned.spec.reference.digest())),

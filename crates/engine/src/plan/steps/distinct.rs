@@ -21,8 +21,8 @@ pub fn refuse_shares(flow: &str, step: usize, options: &PlanOptions<'_>) -> Resu
     }
 }
 
-/// Refuses a lookup before the step that adds keys to its reference: the pass over the keys would add those of rows that are
-/// filtered then. `before` are the earlier steps.
+/// Refuses an earlier lookup that adds keys to its reference: the pass over the keys would also add the keys of rows that
+/// `distinct_on` filters later. `before` are the earlier steps.
 pub fn refuse_members(flow: &str, step: usize, before: &[Step]) -> Result<(), PlanError> {
     match before.iter().any(Step::adds_members) {
         false => Ok(()),

@@ -31,7 +31,7 @@ pub struct AskedMembers {
 
 impl AskedMembers {
     /// The members that the lookups of a flow add. Refuses a reference in another database than the target's, and columns that
-    /// depend on a number: it may be replaced by that of the same member before the rows are published.
+    /// depend on a member's number: the publish may replace the number by another one of the same member.
     pub fn of(
         package: &Package,
         flow: &Flow,
@@ -78,8 +78,8 @@ impl AskedMembers {
         refusal(&self.flow, self.step, what, hint)
     }
 
-    /// Keys in the order of the reference's columns, sorted, each with its place among those given. So two processes that reserve
-    /// the same keys do not wait for each other.
+    /// Keys in the order of the reference's columns, sorted, each with its place among those given. Two processes reserve the
+    /// same keys in the same order, so they cannot deadlock.
     pub fn in_order(places: &[usize], keys: &[MemberKey]) -> Vec<(MemberKey, usize)> {
         let ordered = |key: &MemberKey| places.iter().map(|place| key[*place].clone()).collect();
         let mut keys: Vec<(MemberKey, usize)> = keys.iter().map(ordered).zip(0..).collect();

@@ -1,9 +1,9 @@
 //! The steps of a flow in its plan: their expressions are read before the columns have types ([`AskedSteps`]), and bound to
 //! the columns afterwards ([`StepPlan`]).
 //!
-//! A flow with steps has two lists of columns. Columns that are read come from the source; each has the type of the
-//! target's column of the same name, or else the one that the package or the source declares. Those that are loaded
-//! follow the steps: columns that go through unchanged, and derived ones.
+//! A flow with steps has two lists of columns. Columns that are read come from the source; each has the type of the target's
+//! column of the same name, or else the one that the package or the source declares. Columns that are loaded come out of the last
+//! step: columns that pass the steps unchanged, and derived ones.
 
 mod asked;
 mod bound;
@@ -74,7 +74,7 @@ impl StepPlan {
 }
 
 impl StepPlan {
-    /// The lookup that this step is.
+    /// The lookup of a step, by its index; `None` if the step is not a lookup.
     pub fn lookup(&self, step: usize) -> Option<&PlannedLookup> {
         match self.planned.steps.get(step)? {
             StagedStep::Lookup(lookup) => Some(lookup),

@@ -357,8 +357,8 @@ impl ReadReference<'_> {
         }
     }
 
-    /// The error of a setting that names a column which the reference does not have. `several` are the places of columns whose names
-    /// differ from it in case alone.
+    /// The error of a setting that names a column which the reference does not have. `several` are the places of columns whose
+    /// names differ from this name only in case.
     fn no_column(
         &self,
         name: &str,

@@ -21,11 +21,11 @@ pub enum Read {
     TooLarge(ReferenceFault),
 }
 
-/// The rows of a reference, which may be read twice: if they need more memory than is allowed, the second time they are written to disk.
+/// The rows of a reference. If they need more memory than is allowed, they are read a second time and written to disk.
 pub struct ReferenceRows<'a> {
     /// The lookup.
     pub reading: &'a ReadReference<'a>,
-    /// The name of the reference, for people.
+    /// The name of the reference, for messages.
     pub name: &'a str,
     /// Differences between texts of the key that are ignored.
     pub folds: Folds,
