@@ -134,10 +134,10 @@ def test_a_column_of_the_target_of_which_rows_are_made(
     path = inrush.write("package.toml", package(newest_database.url, one))
     table = "CREATE TABLE loaded (id int, q1 int {}, quarter text, amount int)"
     newest_database.execute(table.format("NOT NULL"))
-    said = "`unpivot` makes rows of q1, so it is not loaded, and "
+    said = "`unpivot` turns q1 into rows, so it is not loaded, and "
     inrush("check", path).expect(USAGE, said, "does not allow it to be NULL", "DEFAULT")
     newest_database.execute("DROP TABLE loaded; " + table.format("DEFAULT 7"))
-    said = "has q1, of which `unpivot` makes rows: new rows have the DEFAULT there, or NULL"
+    said = "has q1, which `unpivot` turns into rows: new rows get the DEFAULT there, or NULL"
     inrush("check", path).expect(CLEAN, said)
     inrush("run", path).expect(CLEAN, said)
     assert newest_database.rows("SELECT DISTINCT q1 FROM loaded") == [(7,)]

@@ -50,13 +50,13 @@
 //!
 //! # Quick, then careful
 //!
-//! A unit is first begun with [`LoadMethod::Quick`]. A destination that has
-//! [`Ability::RejectRefused`](crate::Ability::RejectRefused) may then return
-//! [`Error::RowsRefused`](crate::Error::RowsRefused): from `write` or `commit` if its staging has the constraints of
-//! the target, or from `publish` if only the target has them. The engine removes the loaded rows (`abort`, or `forget`
-//! with all units of the target), reads the same rows again and begins with [`LoadMethod::Careful`]: one stream, the
-//! units in the order of the files. `write` then returns the rows of a batch that the target would refuse, and each
-//! becomes a reject. So of rows with the same key the first one is kept. A refusal after a careful load ends the run.
+//! A unit is begun with [`LoadMethod::Quick`] at first. A destination that has
+//! [`Ability::RejectRefused`](crate::Ability::RejectRefused) may then return [`Error::RowsRefused`](crate::Error::RowsRefused):
+//! from `write` or `commit` if its staging has the constraints of the target, or from `publish` if only the target has them. The
+//! engine removes the loaded rows (`abort`, or `forget` with all units of the target), reads the same rows again and begins with
+//! [`LoadMethod::Careful`]: one stream, the units in the order of the files. `write` then returns the rows of a batch that the
+//! target would refuse, and each becomes a reject. So the first of several rows with the same key is kept. A refusal after a
+//! careful load ends the run.
 //!
 //! Every call may block. An implementation uses only the caller's thread of the engine; it may also have its own
 //! threads.
@@ -98,7 +98,7 @@ pub trait Destination: RunLedger {
     /// The full name of a table that a package names `[schema.]name`.
     fn target_name(&self, schema: Option<&str>, name: &str) -> Result<TargetName>;
 
-    /// The type of a name in a package, as new tables have it.
+    /// The type that a column of a new table gets for this type name of a package.
     fn resolve_type(&self, type_name: &str) -> Result<ResolvedType>;
 
     /// The table as it is now; `None` if it does not exist.
@@ -255,13 +255,13 @@ pub trait OpenRun: Send + Sync {
     fn units(&self, see: &mut dyn FnMut(CommittedRecord)) -> Result<()>;
 
     /// The destination's own count of the rows in staging, of each target or of each unit. Called after
-    /// [`units`](OpenRun::units), and before each [`publish`](OpenRun::publish) that follows a change of staging. Counts of
-    /// units may be those of their commits, which the ledger has; then a unit whose rows may have changed since is counted
-    /// again, and the call fails if they have.
+    /// [`units`](OpenRun::units), and before each [`publish`](OpenRun::publish) that follows a change of staging. The counts of
+    /// units may be those that the ledger has from their commits. Then a unit whose rows may have changed since its commit is
+    /// counted again, and the call fails if the rows have changed.
     fn staged_rows(&self) -> Result<StagedRows>;
 
-    /// The destination's own sums of the rows that are staged for a target, by its index. It reads the values as they are
-    /// stored. `forms` is what [`Destination::sum_forms`] answered. Only asked of a destination with
+    /// The destination's own sums of the rows that are staged for a target, by its index. It reads the values as they are stored.
+    /// `forms` are those that [`Destination::sum_forms`] returned. Only asked of a destination with
     /// [`Ability::VerifySums`](crate::Ability::VerifySums).
     fn staged_sums(&self, target: usize, _forms: &[ColumnForm]) -> Result<StagedSums> {
         Err(Error::Unsuitable {
@@ -273,7 +273,7 @@ pub trait OpenRun: Send + Sync {
     /// Makes all staged rows part of their targets and marks the run as switched, in one step for each group of targets
     /// that the abilities name. Calls `reached` at each step on the way.
     ///
-    /// If a target refuses rows, nothing is published. If a careful load can find these rows, fails with
+    /// If a target refuses rows, nothing is published. If a careful load can find these rows, the call fails with
     /// [`Error::RowsRefused`](crate::Error::RowsRefused), which names the target. A destination may then copy the rows of this
     /// target one by one in the next publish: `source` finds the rows that the target refuses, and takes them as rejects.
     fn publish(
@@ -399,9 +399,9 @@ pub trait UnitStream {
     /// Begins a unit, or a part of one.
     fn begin(&mut self, unit: &UnitPart<'_>, method: LoadMethod) -> Result<()>;
 
-    /// From now on the batches of the open unit, which was begun with [`LoadMethod::Quick`], are rows before these
-    /// steps. Their columns are those of the steps, and [`write`](UnitStream::write) refuses none of the rows. A row
-    /// that the steps cannot read, or that a step might reject, is the error
+    /// From now on the batches of the open unit, which was begun with [`LoadMethod::Quick`], have rows that have not passed these
+    /// steps yet. Their columns are those of the steps, and [`write`](UnitStream::write) refuses none of the rows. For a row that
+    /// the steps cannot read, or that a step might reject, a later call of the unit fails with
     /// [`Error::StepsFailed`](crate::Error::StepsFailed). Only called if the destination [takes the
     /// steps](Destination::refuses_steps).
     fn take_steps(&mut self, _steps: &GivenSteps) -> Result<()> {
@@ -451,9 +451,9 @@ pub trait UnitStream {
         None
     }
 
-    /// Takes the records of splits of the open unit, whose rows are written: after as many splits as
-    /// [`keeps_splits`](UnitStream::keeps_splits) says, and after the last one; never for a unit without splits. They are
-    /// committed with the unit.
+    /// Takes the records of splits of the open unit whose rows are written. Called each time as many splits as
+    /// [`keeps_splits`](UnitStream::keeps_splits) says are written, and after the last split; never for a unit without splits.
+    /// The records are committed with the unit.
     fn record(&mut self, _written: WrittenSplits) -> Result<()> {
         Ok(())
     }
@@ -490,8 +490,7 @@ pub trait UnitStream {
     ///
     /// If it fails, the run ends, and keeps all records. Rows that the target would refuse are not an error here:
     /// [`publish`](OpenRun::publish) fails because of them. (PostgreSQL may return
-    /// [`Error::RowsRefused`](crate::Error::RowsRefused): its driver loads this unit again while other streams load
-    /// others.)
+    /// [`Error::RowsRefused`](crate::Error::RowsRefused): the engine then loads this unit again while other streams load others.)
     fn finish(&mut self, _target: usize, _unit_key: &UnitKey) -> Result<()> {
         Ok(())
     }

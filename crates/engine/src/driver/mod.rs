@@ -1,4 +1,4 @@
-//! The driver of every destination that implements the contract of `inrush_destination`.
+//! The planner and the entry points for every destination that implements the contract of `inrush_destination`.
 //!
 //! [`plan`] resolves a package against files and destination, [`load`] runs the plan, and [`preflight`] measures it. How it
 //! works: `docs/design/destinations.md`.
@@ -24,7 +24,7 @@ use crate::preflight::{PreflightOptions, PreflightReport};
 use crate::shares::ShareLoaded;
 use crate::upkeep::LedgerOptions;
 
-/// Opens the destination that an address means. The caller has the list of destinations; the engine names none.
+/// Opens the destination at an address. The caller has the list of destinations; the engine names none.
 pub type OpenDestination = fn(&Address<'_>) -> inrush_destination::Result<Box<dyn Destination>>;
 
 /// Loads by the contract.

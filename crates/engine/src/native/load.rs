@@ -1,4 +1,4 @@
-//! The streams of a load.
+//! The parts of a load that a stream knows: its gauge, and the part of a unit that it commits.
 
 pub use crate::gauge::Gauge;
 pub use crate::load::Part;

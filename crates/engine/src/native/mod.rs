@@ -1,8 +1,8 @@
 //! The engine's surface for a destination that makes its plan itself. `docs/design/one-driver.md` says when that is necessary.
 //!
-//! The driver is the sequence of a run, its transactions and its row loop. It is written once, and it reaches every destination by
-//! the contract of `inrush_destination`. The planner of the contract (`crate::driver`) uses the same traits and parts. Such a
-//! destination implements:
+//! The driver is the sequence of a run, its transactions and its row loop. It is written once, and it reaches every destination
+//! by the contract of `inrush_destination`. The planner of the contract (`crate::driver`) uses the same traits and parts. A
+//! destination that makes its plan itself implements:
 //!
 //! | traits | describe |
 //! |---|---|
@@ -10,8 +10,8 @@
 //! | [`sums::DriverSums`], [`sums::BatchSums`] | its own comparison of the rows that were sent with the rows that it has stored |
 //! | [`preflight::MeasuredDestination`] | what a preflight measures beside its trial loads, and what it predicts |
 //!
-//! It fills in a [`plan::LoadPlan`], and a preflight tries loads in its `TrialPlace`. [`run::run`] loads with these, and callers use
-//! [`crate::driver_trait::Driver`].
+//! The destination fills in a [`plan::LoadPlan`], and a preflight tries loads in its `TrialPlace`. [`run::run`] loads such a
+//! plan, and callers use [`crate::driver_trait::Driver`].
 //!
 //! The other names here are parts that its implementation uses. Nothing else of the engine is public for such a
 //! destination: the modules beside this one are public for those who call the engine (errors, events, options,

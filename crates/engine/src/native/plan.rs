@@ -1,4 +1,4 @@
-//! The plan of a package: its traits, and what a destination's own plan is made of.
+//! The plan of a package: its traits, and the parts from which a destination makes its own plan.
 
 pub use crate::plan::contents::ContentChecks;
 pub use crate::plan::key_start::KeyStart;

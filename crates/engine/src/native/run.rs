@@ -1,4 +1,4 @@
-//! The sequence of a run: its traits, its state, and the checks before the publish.
+//! The sequence of a run: its traits, its state, and the work that is kept from earlier attempts.
 
 pub use crate::pipeline::naming::{holder, new_run_name};
 pub use crate::pipeline::threads::{Threads, runtime};

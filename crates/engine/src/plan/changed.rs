@@ -277,17 +277,17 @@ pub fn refuse(
     } = *first;
     let others = match changed.len() {
         1 => String::new(),
-        count => format!(", and so did {} more", file.kind().counted(count - 1)),
+        count => format!("; {} more changed, too", file.kind().counted(count - 1)),
     };
     let was = *before;
     let how = match was == (file.size_bytes(), file.modified_ns()) {
         true => format!(
-            "it has the same size and time as before ({} bytes of {}), but its text changed",
+            "it has the same size and time as before ({} bytes, {}), but its text changed",
             was.0,
             time_words(was.1)
         ),
         false => format!(
-            "it had {} bytes of {}, and now has {} of {}",
+            "it had {} bytes and the time {}, and now it has {} bytes and the time {}",
             was.0,
             time_words(was.1),
             file.size_bytes(),

@@ -266,7 +266,7 @@ impl KnownColumns<'_> {
         let names: Vec<&String> = target.filled.iter().filter(is_unpivoted).collect();
         (!names.is_empty()).then(|| {
             format!(
-                "{} has {}, of which `unpivot` makes rows: new rows have the DEFAULT there, or NULL",
+                "{} has {}, which `unpivot` turns into rows: new rows get the DEFAULT there, or NULL",
                 self.target,
                 listed(&names)
             )
@@ -294,7 +294,7 @@ impl KnownColumns<'_> {
         if !unpivoted.is_empty() {
             return Err(self.mismatch(
                 format!(
-                    "`unpivot` makes rows of {}, so it is not loaded, and {} does not allow it to be NULL",
+                    "`unpivot` turns {} into rows, so it is not loaded, and {} does not allow it to be NULL",
                     listed(&unpivoted),
                     self.target
                 ),

@@ -66,7 +66,7 @@ pub fn kept_words(kept: usize, dropped: usize) -> String {
     let kept = counted(kept as u64, "unit");
     match dropped {
         0 => format!("{kept} kept"),
-        _ => format!("{kept} kept, {dropped} dropped since files or settings changed"),
+        _ => format!("{kept} kept, {dropped} dropped because files or settings changed"),
     }
 }
 

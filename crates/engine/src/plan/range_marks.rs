@@ -47,9 +47,9 @@ pub fn are_asked(flow: &Flow) -> bool {
 
 impl PlanOptions<'_> {
     /// The ranges that the source of a flow tries to use again, in this order: those of a stopped run, then those of the last run
-    /// whose rows are in the target. With the latter, the plan finds out whether the same rows would be appended once more.
-    /// Unless its command was killed before the report, they are left out with `again`, and where rows are replaced or merged: a
-    /// second load does no harm there, and new ranges fit the table better.
+    /// whose rows are in the target. With the latter, the plan finds out whether the same rows would be appended once more. The
+    /// latter are left out with `again`, and where rows are replaced or merged: a second load does no harm there, and new ranges
+    /// fit the table better. They are kept in any case if that run was killed before its report.
     pub fn ranges(&self, flow: &Flow, found: Vec<RunRanges>) -> Vec<RangesMark> {
         let renews = matches!(flow.mode, Mode::Replace | Mode::Upsert);
         let (stopped, switched): (Vec<RunRanges>, Vec<RunRanges>) =

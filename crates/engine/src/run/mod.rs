@@ -14,14 +14,28 @@
 //! One process prepares, concludes and ends. It can send the plan to others, which load shares of the units
 //! ([`shares`](crate::shares)).
 //!
-//! A destination's driver implements the steps that only it can do ([`LoadSteps`]). [`prepare`] and [`conclude`] have the order of the steps
-//! before the load and after it, and [`streams`] those of the load, beside the [`watch`]. [`prepared`] has the state of a run, [`kept_units`] the work
-//! that is kept from earlier attempts, [`lost_rejects`] finds kept work that must be loaded again, [`first_rows`] reads
-//! the keys of all rows before the load if a step keeps the first of several rows (`distinct_on`), [`ledger_checks`] compares the
-//! records with the files, [`account`] their counts with the destination's ([`committed_units`]) and [`staged_sums`] their sums, [`publish`] makes the rows visible, [`reload`] loads units again whose
-//! target refuses rows then, [`rows_in_source`] finds these rows, [`settle`] asks the ledger if the answer was lost, [`analyze`] updates the targets' statistics, [`gathering`], [`unit_reports`] and
-//! [`report`] make the report, and [`ending`] writes it; [`one_transaction`] rolls a failed load without
-//! staging back before.
+//! The planner of a destination implements the steps that only it can do ([`LoadSteps`]).
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`prepare`] | the steps before the load, in their order |
+//! | [`prepared`] | the state of a run |
+//! | [`kept_units`] | the work that is kept from earlier attempts |
+//! | [`lost_rejects`] | finds kept work that must be loaded again |
+//! | [`first_rows`] | reads the keys of all rows before the load, if a step keeps the first of several rows (`distinct_on`) |
+//! | [`streams`] | the steps of the load, beside the [`watch`] |
+//! | [`conclude`] | the steps after the load, in their order |
+//! | [`account`] | compares the ledger's row counts with the destination's counts ([`committed_units`]) |
+//! | [`ledger_checks`] | compares the ledger's records with the files |
+//! | [`staged_sums`] | compares the ledger's sums with the destination's sums |
+//! | [`publish`] | makes the rows visible |
+//! | [`settle`] | asks the ledger whether the rows are published, if the answer was lost |
+//! | [`reload`] | loads units again if their target refuses rows at the publish |
+//! | [`rows_in_source`] | finds these rows in the source |
+//! | [`analyze`] | updates the statistics of the targets |
+//! | [`one_transaction`] | rolls back a failed load without staging |
+//! | [`gathering`], [`unit_reports`], [`report`] | make the report |
+//! | [`ending`] | writes the report |
 
 pub(crate) mod account;
 mod analyze;

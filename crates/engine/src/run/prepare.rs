@@ -45,8 +45,8 @@ pub fn prepare(
     Ok(Prepared::Run(run))
 }
 
-/// Called when the plan is made and the run is in the ledger. Refuses the run if the system does not allow this process
-/// the memory that it needs.
+/// Called when the plan is made and the run is in the ledger. Refuses the run if this process may not have the memory
+/// for this many streams.
 pub fn ready(run: &PreparedRun, streams: usize, gathering: &mut Gathering) -> Result<(), Error> {
     gathering.planned(run.plan.notes.iter().chain(&run.notes));
     require_address_space(streams, run.plan.memory.total())

@@ -67,8 +67,8 @@ pub fn of_run(
     for flow in flows {
         if flow.reading.given_steps().is_some() {
             gathering.note(format!(
-                "flow {}: its steps are a part of the destination's statement, so their time is in that of the destination, except for \
-                 units in which the statement failed for a row, as the log says",
+                "flow {}: its steps are a part of the destination's statement, so the destination's time includes theirs, except \
+                 for units in which the statement failed for a row (see the log)",
                 flow.reading.name
             ));
         }

@@ -71,7 +71,7 @@ impl ShareFiles {
     pub fn life(&self, share: usize) -> Result<Option<Life>, ShareError> {
         let path = self.path(share, "lock");
         let read = || -> io::Result<Life> {
-            // On NFS, to open a file asks the server for its time.
+            // On NFS, opening a file asks the server for the file's time.
             let file = fs::File::open(&path)?;
             let at = file.metadata()?.modified()?;
             let process = lock_file::holder(file)?;

@@ -84,7 +84,7 @@ pub fn load_share(
     for piece in &gathering.loaded {
         account.add(&piece.account);
     }
-    // If all units were kept, the earlier process that loaded them has written a more complete result.
+    // If all units were kept, the process that loaded them may have written a result already, and it is more complete.
     if units_kept < units.len() || files.result(share)?.is_none() {
         files.write(share, &gathering.share(holder()))?;
     }
@@ -97,8 +97,7 @@ pub fn load_share(
     })
 }
 
-/// Until it is dropped, it shows the process that holds the run that this process is alive. A suspended process shows
-/// nothing.
+/// Gives signs of life to the process that holds the run, until it is dropped. A suspended process gives none.
 struct ShowsLife(AbortHandle);
 
 impl ShowsLife {

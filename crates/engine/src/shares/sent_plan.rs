@@ -44,7 +44,7 @@ pub struct SentPlan {
     pub shares: Vec<Vec<WorkItem>>,
 }
 
-/// A flow of it.
+/// A flow of the plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentFlow {
     /// Its target.
@@ -119,7 +119,7 @@ impl SentPlan {
             path: path.to_owned(),
             source,
         };
-        // The rest of another form may be anything.
+        // In another form, the other fields may differ.
         let head: Head = serde_json::from_slice(&text).map_err(form)?;
         if head.plan_version != PLAN_VERSION {
             return Err(ShareError::PlanVersion {
@@ -147,8 +147,8 @@ impl SentPlan {
         })
     }
 
-    /// Compares this host's plan of the package with it, and gives its splits the ranges of the run: only the host that
-    /// cut them knows where their first records begin.
+    /// Compares `plan`, this host's plan of the package, with the sent plan. Then gives the splits of `plan` the first
+    /// records of the sent ones: only the host that cut the splits has searched for them.
     pub fn settle(&self, plan: &mut LoadPlan, package: &Package) -> Result<(), ShareError> {
         let differs = |what: &str| {
             Err(ShareError::Differs {
@@ -216,7 +216,7 @@ fn settle_flow(flow: &mut LoadFlow, sent: &SentFlow) -> Result<(), ShareError> {
             ));
         }
         for (split, sent) in unit.splits.iter_mut().zip(&sent.splits) {
-            // Its range is part of the unit's key.
+            // The range of a split is part of the unit's key, so it is the same.
             if let Some(first) = sent.first_record {
                 split.locate(first);
             }

@@ -38,7 +38,7 @@ pub struct Waiting {
 struct Watched {
     /// The last sign of life; none if no process has begun to load the share.
     life: Option<Life>,
-    /// When that was first seen.
+    /// When this sign of life was first seen.
     seen: Instant,
     /// A note about the silence of its process was written.
     is_told: bool,

@@ -29,7 +29,7 @@ pub fn serve(flows: &[Arc<LoadFlow>], open: &dyn OpenRun) {
 /// The numbers of one reference's members.
 struct Numbers {
     source: Arc<dyn inrush_destination::MemberNumbers>,
-    /// The index of the target, and that of the reference among its own.
+    /// The index of the target. `at` is the index of the reference among those of the target.
     target: usize,
     at: usize,
     places: Vec<usize>,

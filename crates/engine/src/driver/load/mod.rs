@@ -1,6 +1,6 @@
 //! The steps of a load into any destination that implements the contract of `inrush_destination`.
 //!
-//! [`prepare`] opens the destination, plans, and holds the run's lock. The order of the steps is [`crate::run`]'s.
+//! [`prepare`] opens the destination, plans, and holds the run's lock. [`crate::run`] has the order of the steps.
 
 mod members;
 pub mod prepare;

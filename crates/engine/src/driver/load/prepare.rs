@@ -111,7 +111,8 @@ pub async fn prepare(
     Ok(Preparation::Run(Box::new(run)))
 }
 
-/// Plans the package of a sent plan, and joins its run if both are the same. All units that the ledger has are kept.
+/// Plans the package of a sent plan, and joins its run if both plans are the same. All units that the ledger has are
+/// kept.
 pub async fn join(
     destination: &dyn Destination,
     package: &Package,
@@ -202,7 +203,7 @@ fn keep(
     prepared::forget(run, &unwanted)
 }
 
-/// Keeps the units of the run in the ledger that are wanted, and returns the keys of the others.
+/// Goes through the run's records in the ledger: keeps those of wanted units, and returns the keys of the others.
 fn sort_out(
     destination: &dyn Destination,
     run: &mut PreparedRun,

@@ -1,8 +1,9 @@
-//! The abilities of a load by this driver: its own, and those of the destination that it makes use of.
+//! The abilities of a load that is planned by the contract: those of the destination that the planner makes use of, and
+//! those that the engine adds.
 
 use inrush_destination::{Abilities, Ability, Destination};
 
-/// Abilities of a destination that the driver makes use of. It has no call for the others yet.
+/// Abilities of a destination that the planner makes use of. It does not use the others yet.
 const USED: &[Ability] = &[
     Ability::Create,
     Ability::Append,
@@ -24,7 +25,7 @@ const USED: &[Ability] = &[
     Ability::Undo,
     Ability::StagedBytes,
 ];
-/// Abilities that the driver gives every destination.
+/// Abilities that the engine gives every destination.
 const OWN: &[Ability] = &[Ability::RateLimit];
 
 /// The abilities of a load into a destination.

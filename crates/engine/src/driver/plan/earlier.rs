@@ -15,8 +15,8 @@ use crate::plan::earlier::{self, EarlierRun, EarlierWork};
 use crate::plan::package_runs::PackageRuns;
 use crate::plan::{PlanError, PlanOptions, UnitAccounts, UnitIndex, identity};
 
-/// Finds the earlier run of the package that matters. Notes for the user are added to `notes`. Flows that are loaded already,
-/// beside others that are not, are removed.
+/// Finds the earlier run of the package that matters. Notes for the user are added to `notes`. If some flows are loaded
+/// already and others are not, the loaded ones are removed.
 pub fn find(
     destination: &dyn Destination,
     runs: &PackageRuns<'_>,
@@ -53,7 +53,7 @@ fn stopped(
     let mut kept = UnitAccounts::none(flows);
     let mut in_parts = BTreeSet::new();
     let mut dropped_keys = BTreeSet::new();
-    // Targets of which rows of the stopped run are loaded again.
+    // Targets that do not keep all rows of the stopped run.
     let mut losing: BTreeSet<String> = BTreeSet::new();
     let mut unplanned = UnplannedUnits::new(flows);
     each_record(destination, &run, &mut |record| {
@@ -138,7 +138,7 @@ fn loaded(
 ) -> inrush_destination::Result<ContractEarlier> {
     let mut accounts = vec![Account::default(); flows.len()];
     each_record(destination, &run, &mut |record| {
-        // Counted by target and not by unit, because the plan may cut the files into other units today.
+        // Counted by target and not by unit, because this plan may cut the files into other units.
         for (flow, account) in flows.iter().zip(&mut accounts) {
             if flow.reading.target == record.target {
                 account.add(&record.account());

@@ -229,7 +229,7 @@ impl ContractFlowPlanner<'_> {
         }
     }
 
-    /// The bounds of the partitions; none for a destination that makes a partition of each value.
+    /// The bounds of the partitions; none for a destination that makes a partition for each value.
     fn bounds(
         &self,
         name: &str,

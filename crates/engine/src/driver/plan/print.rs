@@ -22,7 +22,7 @@ use crate::plan::script::{self, ScriptPart};
 const UNITS_SHOWN: usize = 3;
 /// Partitions whose bounds are printed one by one.
 const BOUNDS_SHOWN: usize = 8;
-/// Splits of a unit that are printed, likewise.
+/// The number of splits of a unit that are printed; the others are only counted.
 const SPLITS_SHOWN: usize = 3;
 
 impl ContractPlan {
@@ -147,7 +147,7 @@ pub fn fmt_script(plan: &ContractPlan, f: &mut fmt::Formatter<'_>) -> fmt::Resul
         publish,
         analyze,
         statement_end,
-        // They are among the notes of the plan.
+        // These are among the notes of the plan.
         notes: _,
     } = &plan.steps;
     let all = [session, begin, publish, analyze];

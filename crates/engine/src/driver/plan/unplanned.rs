@@ -40,7 +40,7 @@ type PlannedFiles = BTreeMap<FileKey, PlannedFile>;
 /// A file of a flow.
 #[derive(Clone, Copy)]
 struct PlannedFile {
-    /// The number of files in its unit; of several units, that with the most files.
+    /// The number of files in its unit. If it is in several units, the largest number.
     unit_files: usize,
     /// Its size.
     size_bytes: u64,
