@@ -136,8 +136,9 @@ pub trait Destination: RunLedger {
         false
     }
 
-    /// Why it cannot evaluate these steps, as the end of a sentence after `because`. `None` if it can; then its streams take them
-    /// ([`UnitStream::take_steps`]). Only asked if it [evaluates steps](Destination::evaluates_steps). Nothing is changed.
+    /// Why it cannot evaluate these steps, as the end of a sentence after `because`. `None` if it can evaluate them; then its
+    /// streams take them ([`UnitStream::take_steps`]). Only asked if it [evaluates steps](Destination::evaluates_steps). Nothing
+    /// is changed.
     fn refuses_steps(&self, _steps: &GivenSteps) -> Result<Option<String>> {
         Ok(None)
     }
@@ -206,8 +207,8 @@ pub trait OpenRun: Send + Sync {
     /// The run as the ledger has it.
     fn record(&self) -> &RunRecord;
 
-    /// Removes units from staging and the ledger. Units that cannot be removed alone are removed with others; returns
-    /// the keys of all removed units. No stream has a unit of their targets open.
+    /// Removes units from staging and the ledger. If a unit cannot be removed alone, others are removed with it. Returns the keys
+    /// of all removed units. No stream has a unit of their targets open.
     fn forget(&self, keys: &[UnitKey]) -> Result<Vec<UnitKey>>;
 
     /// Gives the numbers of the members that lookups add. Only asked of a destination with
@@ -249,8 +250,8 @@ pub trait OpenRun: Send + Sync {
         Ok(())
     }
 
-    /// Calls `see` with each record of the run, in any order, once all streams have ended: with those that
-    /// [`RunLedger::units`] returns, and with those of the transaction of a load without staging, which only the run itself
+    /// Calls `see` with each record of the run, in any order, once all streams have ended. These are the records that
+    /// [`RunLedger::units`] returns, and the records in the transaction of a load without staging, which only the run itself
     /// sees. At most a few thousand are in memory at a time. `see` makes no call of the destination.
     fn units(&self, see: &mut dyn FnMut(CommittedRecord)) -> Result<()>;
 
@@ -358,8 +359,8 @@ pub struct UnitPart<'a> {
     pub unit_key: &'a UnitKey,
     /// The target or partition that the unit is published into, as [`Destination::lay_out`] returned it.
     pub publishes_into: &'a PublishesInto,
-    /// The number of splits whose rows follow, one after the other. 1 for a split that is fed, however many ranges of it are
-    /// loaded; 0 for a partition that gets no rows.
+    /// The number of splits whose rows follow, one after the other. It is 1 for a split that is fed, even if many ranges of it
+    /// are loaded, and 0 for a partition that gets no rows.
     pub splits: usize,
 }
 
@@ -399,9 +400,9 @@ pub trait UnitStream {
     /// Begins a unit, or a part of one.
     fn begin(&mut self, unit: &UnitPart<'_>, method: LoadMethod) -> Result<()>;
 
-    /// From now on the batches of the open unit, which was begun with [`LoadMethod::Quick`], have rows that have not passed these
-    /// steps yet. Their columns are those of the steps, and [`write`](UnitStream::write) refuses none of the rows. For a row that
-    /// the steps cannot read, or that a step might reject, a later call of the unit fails with
+    /// From now on the batches of the open unit, which was begun with [`LoadMethod::Quick`], have the rows before these steps.
+    /// Their columns are those of the steps, and [`write`](UnitStream::write) refuses none of the rows. For a row that the steps
+    /// cannot read, or that a step might reject, a later call of the unit fails with
     /// [`Error::StepsFailed`](crate::Error::StepsFailed). Only called if the destination [takes the
     /// steps](Destination::refuses_steps).
     fn take_steps(&mut self, _steps: &GivenSteps) -> Result<()> {
@@ -458,7 +459,7 @@ pub trait UnitStream {
         Ok(())
     }
 
-    /// True if it delays its own blocks by the run's rate, and reports to the meter itself what it does and waits for.
+    /// True if the stream itself delays its blocks by the run's rate, and itself reports its work and its waits to the meter.
     fn is_metered(&self) -> bool {
         false
     }

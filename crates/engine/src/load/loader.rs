@@ -249,7 +249,7 @@ impl<'a, 's> Loader<'a, 's> {
         flow.commits_each_split()
     }
 
-    /// The other way in which the rows may be loaded after this error. Loading alone is a way only if each split is
+    /// The other way in which the rows may be loaded after this error. [`Retry::Alone`] is possible only if each split is
     /// committed in the target.
     pub(super) fn retry(&self, error: &Error) -> Retry {
         let Error::Driver(error) = error else {
@@ -270,7 +270,7 @@ impl<'a, 's> Loader<'a, 's> {
         }
     }
 
-    /// Returns `error` if another try may succeed, and fails with it otherwise. Also fails if an input cannot be read
+    /// Returns `error` if another try may succeed, and fails with `error` otherwise. Also fails if an input cannot be read
     /// again.
     pub(super) fn refusal(&self, error: Error) -> Result<Error, Error> {
         let (flow, unit) = self.run.unit(self.item.unit_place());

@@ -1,5 +1,5 @@
-//! Loads the pieces of work of a stream one after the other, and finishes units whose process was killed, for any
-//! destination.
+//! Loads the pieces of work of a stream one after the other, and finishes units that a killed process has left unfinished,
+//! for any destination.
 
 use super::loader::Loader;
 use super::run::LoadRun;
@@ -37,7 +37,7 @@ impl LoadRun<'_> {
         Ok(())
     }
 
-    /// Finishes shared units that are committed completely, and whose process was killed before it finished them. If the
+    /// Finishes shared units whose splits are all committed, but that a killed process has left unfinished. If the
     /// destination refuses a row of a unit, the whole unit is loaded again, carefully. All streams have ended.
     pub async fn finish_units(
         &self,

@@ -140,7 +140,8 @@ fn content(split: &SplitRecord) -> SplitContent {
     }
 }
 
-/// Compares splits of inputs on several threads, and notes the inputs that differ. Nothing more of such an input is compared.
+/// Compares splits of inputs on several threads, and notes the inputs that differ. The other splits of such an input are not
+/// compared.
 fn compare(
     all: &[LoadedInput<'_>],
     splits: &[(usize, SplitContent)],

@@ -101,7 +101,7 @@ where
     })
 }
 
-/// The run of the marks of all flows, if none of them has new rows.
+/// The run that has set the flows' marks, if no flow has new rows.
 fn of_marks<F: Deref<Target = LoadFlow>>(
     runs: &PackageRuns<'_>,
     flows: &[F],
@@ -112,7 +112,7 @@ fn of_marks<F: Deref<Target = LoadFlow>>(
     Ok(runs.with_name(name)?.map(|run| run.record.clone()))
 }
 
-/// The files of a flow, as they are looked up among those that were switched in.
+/// The files of a flow, to be looked up among the files that were switched in.
 fn wanted<'a>(flow: &'a LoadFlow, package_hash: &'a str) -> WantedFiles<'a> {
     let reading = &flow.reading;
     WantedFiles {

@@ -142,7 +142,7 @@ pub struct FlowInputs {
     pub own_columns: Vec<ColumnDetail>,
     /// Why there is nothing to load, if the flow has a mark and nothing above it.
     pub nothing_new: Option<NothingNew>,
-    /// Makes a source of them.
+    /// Makes a source of the inputs.
     pub opener: Box<dyn OpenInputs>,
 }
 

@@ -85,9 +85,9 @@ struct FoundOfFlow {
 struct FoundFile {
     /// The newest run that has loaded the file as it is now, and whose rows of the file still exist.
     loaded_by: Option<RunId>,
-    /// The last run seen that has loaded the file, and whether it has loaded all of it as it is now.
+    /// The run whose records of the file were read last, and whether all of these match the file as it is now.
     seen_last: Option<(RunId, bool)>,
-    /// The newest run that has loaded the file, a table, in another state, if its rows still exist.
+    /// If the file is a table: the newest run that has loaded it in another state, and whose rows still exist.
     loaded_before_by: Option<RunId>,
     /// The file is a table, and its rows differ from the rows that this run loaded.
     is_changed: bool,
@@ -143,7 +143,7 @@ impl<'a> LoadedFiles<'a> {
         }
     }
 
-    /// Notes a file, or a range of it, that a run has switched into a target which was since dropped or emptied.
+    /// Notes a file, or a range of it, that a run has switched into a target. The target was dropped or emptied since then.
     pub fn see_gone(&mut self, switched: &SwitchedFile) {
         for (flow, found) in self.flows.iter().zip(&mut self.found) {
             if flow.target != switched.target {
@@ -195,8 +195,8 @@ impl<'a> LoadedFiles<'a> {
         }
     }
 
-    /// The tables that may have changed since a run has loaded them, if loading them once more would leave their rows in the target
-    /// twice.
+    /// The tables that may have changed since a run has loaded them. A table is left out if a second load would not leave its
+    /// rows in the target twice.
     pub fn tables_to_compare(&mut self) -> Vec<LoadedTable> {
         let mut tables = Vec::new();
         for (flow_index, (flow, found)) in self.flows.iter().zip(&mut self.found).enumerate() {

@@ -183,7 +183,7 @@ impl MemoryBound {
         bound
     }
 
-    /// Words for the memory that streams need in addition to their own figure.
+    /// Words for the memory that all streams need together, in addition to the memory of each stream.
     pub fn also_for_streams(&self) -> String {
         match (self.feed_bytes, self.row_group_bytes) {
             (0, 0) => String::new(),
@@ -195,7 +195,7 @@ impl MemoryBound {
         }
     }
 
-    /// The parts of the figure other than streams, in words.
+    /// The parts of the total other than the streams, in words.
     pub fn beside_streams(&self) -> String {
         let mut words = format!(
             "{} for the program and its libraries, {} for the data about {}",

@@ -50,8 +50,8 @@ pub fn check_source(flow: &Flow, name: &str, source: &dyn Source) -> Result<(), 
     Ok(())
 }
 
-/// Settles which flows report the rows that no output gets, and refuses outputs whose flows would make other rows of the same
-/// records. `readings` are those of all flows that are planned.
+/// Decides which flows report the rows that no output gets. Refuses outputs whose flows would convert the same records to
+/// different rows. `readings` are those of all flows that are planned.
 pub fn settle(package: &Package, mut readings: Vec<&mut Reading>) -> Result<(), PlanError> {
     for at in 0..readings.len() {
         let Some(output) = output_of(readings[at]) else {

@@ -75,7 +75,7 @@ impl<'a> PackageRuns<'a> {
         Ok(runs.find(|run| run.record.name == *name))
     }
 
-    /// The marks in a target: those of the newest switched run that has some.
+    /// The marks of a target, from the newest switched run that has marks for it.
     pub fn since_marks(&self, target: &str) -> Result<Vec<SinceMark>> {
         for run in self.runs()?.iter().rev().filter(|run| is_switched(run)) {
             let found = marks::since_marks_in(self.ledger, run, target)?;

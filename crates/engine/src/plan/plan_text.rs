@@ -47,7 +47,7 @@ pub fn fmt_order(f: &mut fmt::Formatter<'_>, order: LoadOrder) -> fmt::Result {
     }
 }
 
-/// The most memory of the load. `more` is what the destination takes in addition, in words; it may be empty.
+/// The most memory of the load. `more` says in words which memory the destination takes in addition; it may be empty.
 pub fn fmt_memory(f: &mut fmt::Formatter<'_>, memory: &MemoryBound, more: &str) -> fmt::Result {
     told!(
         f,

@@ -34,7 +34,7 @@ pub struct Reading {
     pub header: Option<Vec<String>>,
     /// The dialect of the files.
     pub dialect: Dialect,
-    /// The same in the words of a package.
+    /// The same format in the words of a package.
     pub format: Format,
     /// A hint for the reasons of rejects, if the types were guessed.
     pub reject_hint: Option<String>,

@@ -1,4 +1,4 @@
-//! Finds a planned unit by its key, and holds what is committed of each unit of a plan.
+//! Finds a planned unit by its key, and holds the account of the committed rows of each unit of a plan.
 
 use inrush_rows::ids::UnitKey;
 use std::ops::Deref;
@@ -69,7 +69,7 @@ impl UnitAccounts {
         self.0[flow][unit].get_or_insert_default().add(account);
     }
 
-    /// Sets what is committed of a unit.
+    /// Sets the account of a unit.
     pub fn set(&mut self, (flow, unit): UnitPlace, account: Option<Account>) {
         self.0[flow][unit] = account;
     }

@@ -8,8 +8,8 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::pipeline::{RunOptions, reject_files};
 
-/// Removes ledger records whose rejects are lost, so that their rows are loaded and rejected again. Notes tell the
-/// user.
+/// Removes ledger records whose rejects are lost, so that their rows are loaded and rejected again. The user gets a note for
+/// each of them.
 pub fn forget(run: &mut PreparedRun, options: &RunOptions<'_>) -> Result<(), Error> {
     let folder = run.folder.rejects();
     let mut lost = Vec::new();

@@ -1,4 +1,4 @@
-//! The end of a failed load without staging, whose one transaction has the rows of all flows.
+//! The end of a failed load without staging. Its only transaction has the rows of all flows.
 
 use super::context::RunContext;
 use crate::driver_error::Retry;

@@ -77,7 +77,7 @@ pub struct PlanFacts {
     pub targets_digest: Option<String>,
 }
 
-/// The things of which a destination's ledger keeps records.
+/// What each record of a destination's ledger stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LedgerRecords {
     /// Each transaction: a unit, a split of one, or ranges of a fed split. Each record has its own key, and can be forgotten by

@@ -361,7 +361,7 @@ fn kept_names(run: &PreparedRun) -> Vec<Vec<String>> {
     names
 }
 
-/// Finds the first records of splits that cannot be read otherwise.
+/// Finds the first records of splits that cannot be read without them.
 pub fn find_first_records(run: &PreparedRun, options: &RunOptions<'_>) -> Result<(), Error> {
     let event_sink = EventSink {
         folder: &run.folder,

@@ -1,8 +1,8 @@
 //! Loads units of a flow again, carefully, because its target refused a row when everything was to be published.
 //!
 //! One stream loads them in the order of the files, so that the first of several rows with the same key is kept. Most
-//! destinations forget all units of the target first, so a run that is killed meanwhile loads them from the beginning; others
-//! replace a unit when it is loaded ([`ReloadedUnits`]).
+//! destinations forget all units of the target first, so if the run is killed before they are loaded, it loads them from the
+//! beginning later. Other destinations replace a unit when it is loaded ([`ReloadedUnits`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,8 +25,8 @@ use crate::pipeline::work_items::WorkItem;
 use crate::plan::{UnitIndex, identity};
 
 /// Loads units of a flow again, so that the next attempt to publish finds the rows that its target refuses. Their inputs can be
-/// read once more. `refusal` is the destination's error about a row. The units are removed from `committed`, and what is loaded
-/// of them is added, also if the load fails.
+/// read once more. `refusal` is the destination's error about a row. The units are removed from `committed`, and the units that
+/// are loaded again are added, also if the load fails.
 pub fn reload(
     context: &RunContext<'_>,
     flow: usize,

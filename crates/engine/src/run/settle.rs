@@ -14,7 +14,7 @@ const TRIES: u32 = 30;
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Asks the ledger until it answers: the server may not be up yet, may go away again, or something may block the run's record.
-/// Ends with the last error after half a minute, or if the run is interrupted meanwhile. Until then nothing is reported.
+/// After half a minute, or if the run is interrupted before, returns the last error. Errors before that are not reported.
 pub fn settle(context: &RunContext<'_>) -> Result<bool> {
     let open: &dyn OpenRun = &*context.run.open;
     let mut tries = 1;
@@ -49,6 +49,6 @@ pub fn unknown_switch(
         asking: asking.to_string(),
     };
     let hint = "run the same command again when the destination can be read: its ledger says whether \
-                they are, and no row is loaded twice";
+                the rows are in their targets, and no row is loaded twice";
     Error::Driver(DriverError::new(unknown, Some(hint.to_owned())))
 }

@@ -20,8 +20,8 @@ pub trait LoadSteps {
         false
     }
 
-    /// Plans the package of a sent plan here, and joins its run if the plan is the same. What the ledger has of it is kept. Only
-    /// called if the run [can be joined](LoadSteps::can_be_joined).
+    /// Plans the package of a sent plan here, and joins its run if the plan is the same. All units that the ledger has of the
+    /// run are kept. Only called if the run [can be joined](LoadSteps::can_be_joined).
     fn join(
         &self,
         _runtime: &Runtime,

@@ -57,8 +57,7 @@ pub fn load(
     worse(watched.err(), ended.err()).map_or(Ok(()), Err)
 }
 
-/// Finishes units whose last split is committed, and whose process was killed before it finished them. All streams have
-/// ended.
+/// Finishes units whose splits are all committed, but that a killed process has left unfinished. All streams have ended.
 pub fn finish_units(context: &RunContext<'_>, gathering: &mut Gathering) -> Result<(), Error> {
     let unfinished = context.run.unfinished();
     if unfinished.is_empty() {

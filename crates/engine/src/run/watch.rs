@@ -10,7 +10,7 @@ use super::context::RunContext;
 use crate::error::Error;
 use crate::event::{Event, Observer};
 
-/// The time between two looks. What the streams send meanwhile may exceed the limit.
+/// The time between two looks. The rows that the streams send between them may exceed the limit.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// A watch, with the streams that it pauses.

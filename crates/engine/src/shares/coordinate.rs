@@ -25,8 +25,8 @@ use crate::run::streams;
 /// The time between two looks for results. The hosts share only a folder, so nothing can announce a result.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Divides the work that is left, has other processes load it, and waits until all of it is in the ledger. Units that several
-/// streams fill together are loaded here.
+/// Divides the work that is left, lets other processes load it, and waits until all of it is in the ledger. Units that
+/// several streams fill together are loaded here.
 pub fn coordinate(
     context: &RunContext<'_>,
     package: &Package,
@@ -114,7 +114,7 @@ fn tell(context: &RunContext<'_>, missing: usize, silence_max: Duration) {
         let path = context.run.folder.path().join(PLAN_FILE);
         context.notice(&Event::Note {
             text: format!(
-                "waits for {}: on each host, `inrush join PACKAGE {} --share N` loads one; the run fails if no \
+                "the run waits for {}: on each host, `inrush join PACKAGE {} --share N` loads one; the run fails if no \
                  process gives a sign of life for {} s",
                 counted(missing as u64, "share"),
                 path.display(),

@@ -43,7 +43,7 @@ pub struct ShareLoaded {
     pub account: Account,
 }
 
-/// Loads a share, counted from 1, of the run whose plan this is. Units of it that are committed already are kept.
+/// Loads a share, counted from 1, of the run with this plan. Units of the share that are committed already are kept.
 pub fn load_share(
     steps: &dyn LoadSteps,
     options: &RunOptions<'_>,

@@ -1,5 +1,5 @@
-//! The bounds of a new table's partitions, for a destination that makes partitions with bounds and puts each row into its
-//! own one.
+//! The bounds of a new table's partitions, for a destination that makes partitions with bounds and puts each row into the
+//! partition of its key.
 
 use inrush_convert::KeyValue;
 use inrush_destination::Ability;

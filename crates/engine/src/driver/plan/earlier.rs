@@ -39,7 +39,7 @@ pub fn find(
     })
 }
 
-/// The work of a run that was stopped, as much of it as the plan can keep.
+/// The work of a stopped run that the plan can keep.
 fn stopped(
     destination: &dyn Destination,
     run: RunRecord,

@@ -7,7 +7,7 @@ use super::ContractFlow;
 use crate::plan::PlanError;
 use crate::plan::steps::AskedMembers;
 
-/// The tables that get members, in the order of `asked`. `columns` are those that are loaded.
+/// The tables that get members, in the order of `asked`. `columns` are the columns that are loaded.
 pub fn plan(
     destination: &dyn Destination,
     asked: &[AskedMembers],

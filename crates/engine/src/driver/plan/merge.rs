@@ -38,12 +38,12 @@ impl<'a> AskedMerge<'a> {
         }))
     }
 
-    /// Refuses a target that does not exist, or whose columns cannot keep versions. Marks the columns of versions as those that
-    /// the destination fills, so that no file fills them.
+    /// Refuses a target that does not exist, or whose columns cannot keep versions. Marks the columns of versions as filled by
+    /// the destination, so that no file fills them.
     pub fn claim(&self, facts: Option<&mut TargetFacts>) -> Result<(), PlanError> {
         let Some(facts) = facts else {
             return Err(self.refusal(
-                "does not exist, but mode = \"upsert\" merges rows into a table that does",
+                "does not exist, but mode = \"upsert\" merges rows into an existing table",
                 "check the name, or make the table with a unique index on its key",
             ));
         };

@@ -189,7 +189,7 @@ fn fmt_step(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
     told!(f, "  {step}")
 }
 
-/// How many transactions commit the rows of a flow, in words. `None` if all of them are kept of a stopped run.
+/// How many transactions commit the rows of a flow, in words. `None` if all rows are kept from a stopped run.
 fn transactions_words(plan: &ContractPlan, place: usize) -> Option<String> {
     let flow = &plan.flows[place];
     let (is_kept, has_parts): (&dyn Fn(usize) -> bool, bool) = match &plan.earlier {

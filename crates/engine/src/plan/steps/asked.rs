@@ -156,7 +156,7 @@ impl<'a> AskedSteps<'a> {
         filled.filter(|name| !self.derives(name)).cloned().collect()
     }
 
-    /// Binds the steps to the columns that are read. `target` are those of the target, if it exists.
+    /// Binds the steps to the columns that are read. `target` has the columns of the target, if it exists.
     pub fn bind(
         &self,
         read: &[Column],

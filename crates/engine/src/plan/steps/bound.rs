@@ -141,8 +141,8 @@ impl BoundSteps {
     }
 }
 
-/// The steps in fixed names, for the identity of units. The version of DuckDB is a part of it, because functions may change; so
-/// are the keys and values of references.
+/// The steps in fixed names, for the identity of units. They include the version of DuckDB, because functions may change, and
+/// the keys and values of references.
 fn describe(flow: &Flow, planned: &Staged, evaluator: &Evaluator) -> Description {
     let mut said = Description::default();
     let steps = flow.steps.iter().zip(&planned.steps);
@@ -150,7 +150,7 @@ fn describe(flow: &Flow, planned: &Staged, evaluator: &Evaluator) -> Description
         .say("steps", steps.map(step).collect::<Vec<Value>>());
     if let Some(number) = flow.output_number {
         let conditions = flow.outputs.iter().map(|output| json!(output.when));
-        // Only the flow that reports the rows that no output takes depends on this.
+        // The conditions of all outputs decide which rows this output takes, and which rows no output takes.
         said.say("outputs", conditions.collect::<Vec<Value>>())
             .say("output", number)
             .say_unless("each", flow.each, &false)

@@ -1,4 +1,4 @@
-//! `distinct_on` needs rows whose places stay the same, in inputs that one process reads twice.
+//! `distinct_on` reads all rows twice in one process, and needs each row at the same place both times.
 
 use inrush_package::Step;
 use inrush_source::{InputState, Source};

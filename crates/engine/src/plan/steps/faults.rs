@@ -34,7 +34,7 @@ pub fn at(place: Place, conflict: String, hint: &str) -> PlanError {
     PlanError::Package(PackageError::new(place, kind))
 }
 
-/// Conditions of outputs stand in the flow, beside its steps.
+/// Conditions of outputs are settings of the flow, not of a step.
 fn is_of_output(error: &StepError) -> bool {
     error.setting.starts_with("output[")
 }

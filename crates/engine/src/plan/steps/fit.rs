@@ -21,7 +21,7 @@ pub fn never_fits(
         None => return None,
     };
     let what = format!(
-        "`{}` has the type {}, and its column in the target has the type {}, which none of its values fit",
+        "`{}` has the type {}, and its column in the target has the type {}: none of its values fit",
         derived.name,
         sql_name(&derived.column_type),
         sql_name(target),

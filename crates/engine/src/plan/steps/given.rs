@@ -1,7 +1,8 @@
 //! Steps that the destination evaluates itself, in the statement by which it adds rows: decided here, once for each plan.
 //!
-//! A destination tells only how many rows it has added. So the steps are given to it if this number is enough for an exact
-//! account, and if a row that a step might reject fails the whole statement. The rows of such a unit pass our own steps then.
+//! A destination tells only how many rows it has added. So the steps are given to it only if this number is enough for an
+//! exact account, and if the whole statement fails for a row that a step might reject. If the statement fails, the rows of
+//! the unit pass the engine's own steps.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Lookups that add members to their reference (`unmatched = "add"`): what the package says of them, before the destination looks
-//! at the table.
+//! Lookups that add members to their reference (`unmatched = "add"`): what the package says about them, before the destination
+//! looks at the table.
 
 use std::sync::Arc;
 

@@ -461,7 +461,8 @@ impl ReadReference<'_> {
                     bytes(*limit),
                     counted(*rows, "row")
                 ),
-                "raise memory_bytes_max of the lookup, or write the rows into a file first: a reference that does not fit into memory is read a second time, and a pipe cannot be",
+                "raise memory_bytes_max of the lookup, or write the rows into a file first: a reference that does not fit into \
+                 memory is read a second time, but a pipe can be read only once",
             ),
             ReferenceFault::Engine { .. } => (
                 fault.to_string(),
