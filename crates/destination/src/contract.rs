@@ -400,9 +400,9 @@ pub trait UnitStream {
     /// Begins a unit, or a part of one.
     fn begin(&mut self, unit: &UnitPart<'_>, method: LoadMethod) -> Result<()>;
 
-    /// From now on the batches of the open unit, which was begun with [`LoadMethod::Quick`], have the rows before these steps.
-    /// Their columns are those of the steps, and [`write`](UnitStream::write) refuses none of the rows. For a row that the steps
-    /// cannot read, or that a step might reject, a later call of the unit fails with
+    /// From now on the batches of the open unit, which was begun with [`LoadMethod::Quick`], contain rows that have not passed
+    /// these steps. The batches have the columns of the steps, and [`write`](UnitStream::write) refuses none of the rows. For a
+    /// row that the steps cannot read, or that a step might reject, a later call of the unit fails with
     /// [`Error::StepsFailed`](crate::Error::StepsFailed). Only called if the destination [takes the
     /// steps](Destination::refuses_steps).
     fn take_steps(&mut self, _steps: &GivenSteps) -> Result<()> {
@@ -452,9 +452,9 @@ pub trait UnitStream {
         None
     }
 
-    /// Takes the records of splits of the open unit whose rows are written. Called each time as many splits as
-    /// [`keeps_splits`](UnitStream::keeps_splits) says are written, and after the last split; never for a unit without splits.
-    /// The records are committed with the unit.
+    /// Takes the records of splits of the open unit whose rows are written. Called after every N splits, where N is
+    /// [`keeps_splits`](UnitStream::keeps_splits), and after the last split; never for a unit without splits. The records are
+    /// committed with the unit.
     fn record(&mut self, _written: WrittenSplits) -> Result<()> {
         Ok(())
     }

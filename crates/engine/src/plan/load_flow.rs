@@ -29,8 +29,8 @@ pub struct LoadFlow {
     pub writes: Writes,
     /// The name of its target in the package that the run's folder keeps.
     pub saved_table: String,
-    /// The members that its lookups add, in the order of the target's `members`. Only if the open run gives their numbers
-    /// (`OpenRun::member_numbers`).
+    /// The members that its lookups add, in the order of the target's `members`. Empty if the open run does not give their
+    /// numbers (`OpenRun::member_numbers`).
     pub asked_members: Vec<AskedMembers>,
     /// Units of flows with a smaller number are loaded first.
     pub turn: usize,
