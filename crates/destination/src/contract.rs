@@ -66,7 +66,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use inrush_rows::finding::Finding;
-use inrush_rows::ids::UnitKey;
+use inrush_rows::ids::{FileKey, UnitKey};
 
 use crate::abilities::{Abilities, Ability};
 use crate::committed::{CommittedRecord, StagedRows, StoredWay, UnitAtEnd};
@@ -315,8 +315,8 @@ pub trait OpenRun: Send + Sync {
     }
 
     /// How the destination has stored the rows of a unit in this attempt, for the report. `None` if it had no choice, or if
-    /// this attempt has not begun the unit. `target` is an index.
-    fn stored_way(&self, _target: usize, _unit: &UnitKey) -> Option<StoredWay> {
+    /// this attempt has not begun the unit. `target` and `unit` are indexes, as in [`UnitPart`].
+    fn stored_way(&self, _target: usize, _unit: usize) -> Option<StoredWay> {
         None
     }
 
@@ -362,6 +362,28 @@ pub struct UnitPart<'a> {
     /// The number of splits whose rows follow, one after the other. It is 1 for a split that is fed, even if many ranges of it
     /// are loaded, and 0 for a partition that gets no rows.
     pub splits: usize,
+}
+
+/// A unit that several streams have filled, and whose records are all committed.
+#[derive(Clone, Copy, Debug)]
+pub struct CompleteUnit<'a> {
+    /// Index of the target among those of the run.
+    pub target: usize,
+    /// Index of the unit among those of its target, as [`Destination::lay_out`] returned them.
+    pub unit: usize,
+    /// Its key.
+    pub key: &'a UnitKey,
+    /// Its inputs that were fed to several streams.
+    pub fed: &'a [FedEnd],
+}
+
+/// An input that was fed to several streams.
+#[derive(Clone, Debug)]
+pub struct FedEnd {
+    /// The key of the input in records of splits.
+    pub file_key: FileKey,
+    /// The number of bytes of its text. `None` if this process has not read it to its end: then an earlier attempt has.
+    pub text_end: Option<u64>,
 }
 
 impl<'a> UnitPart<'a> {
@@ -492,7 +514,7 @@ pub trait UnitStream {
     /// If it fails, the run ends, and keeps all records. Rows that the target would refuse are not an error here:
     /// [`publish`](OpenRun::publish) fails because of them. (PostgreSQL may return
     /// [`Error::RowsRefused`](crate::Error::RowsRefused): the engine then loads this unit again while other streams load others.)
-    fn finish(&mut self, _target: usize, _unit_key: &UnitKey) -> Result<()> {
+    fn finish(&mut self, _unit: &CompleteUnit<'_>) -> Result<()> {
         Ok(())
     }
 }

@@ -45,7 +45,8 @@ pub use account::Account;
 pub use address::Address;
 pub use committed::{CommittedRecord, CountedUnit, StagedRows, StoredWay, UnitAtEnd};
 pub use contract::{
-    CancelRun, Destination, LoadMethod, OpenRun, UnitPart, UnitStream, WrittenSplits,
+    CancelRun, CompleteUnit, Destination, FedEnd, LoadMethod, OpenRun, UnitPart, UnitStream,
+    WrittenSplits,
 };
 pub use difference::Difference;
 pub use error::{Error, Result};

@@ -7,9 +7,11 @@ mod of_flow;
 mod record;
 mod trace;
 
-use crate::plan::load_flow::LoadFlow;
-use inrush_package::Package;
 use std::ops::Deref;
+
+use inrush_package::Package;
+
+use crate::plan::load_flow::LoadFlow;
 
 pub use record::{
     AddedColumn, ColumnOrigin, FlowLineage, LoadedColumn, ReadColumn, ReferenceColumn, RowSource,

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use inrush_destination::{Error as DestinationError, UnitStream};
+use inrush_destination::{CompleteUnit, Error as DestinationError, UnitStream};
 use inrush_verdict::Phase;
 
 use crate::error::Error;
@@ -48,7 +48,14 @@ impl<'a> LoadStream<'a> {
         let run = self.context.run;
         let waiting = self.gauge.enter(Phase::ServerWait);
         let (_, unit) = run.unit(place);
-        let finished = self.stream.borrow_mut().finish(place.0, &unit.key);
+        let fed = run.fed_ends(place);
+        let complete = CompleteUnit {
+            target: place.0,
+            unit: place.1,
+            key: &unit.key,
+            fed: &fed,
+        };
+        let finished = self.stream.borrow_mut().finish(&complete);
         if finished.is_err() {
             // The first error is reported; an error of the rollback adds nothing to it.
             let _ = self.stream.borrow_mut().abort();

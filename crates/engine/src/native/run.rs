@@ -14,6 +14,11 @@ pub mod announcements {
     pub use crate::run::announcements::planned;
 }
 
+/// The ranges of a file in the ledger, compared with the file.
+pub mod coverage {
+    pub use crate::pipeline::coverage::check_file;
+}
+
 /// The pieces of work that streams take.
 pub mod work_items {
     pub use crate::pipeline::work_items::{Committed, WorkItem, left};

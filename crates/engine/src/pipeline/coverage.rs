@@ -53,7 +53,7 @@ fn check_bytes(file: &dyn Input, splits: &[&SplitRecord]) -> Result<(), VerifyEr
 
 /// Checks the account of each range of a file, and that the ranges follow each other from 0 to
 /// the file's end.
-fn check_file(
+pub fn check_file(
     file: &dyn Input,
     splits: &[&SplitRecord],
     end: Option<u64>,

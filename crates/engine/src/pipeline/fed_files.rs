@@ -1,6 +1,5 @@
 //! The files of a run that are read through feeds.
 
-use crate::plan::load_flow::LoadFlow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,6 +8,7 @@ use inrush_source::{Input, Split};
 
 use super::feeding::FedFile;
 use super::metering::FedSource;
+use crate::plan::load_flow::LoadFlow;
 use crate::plan::places::{SplitPlace, UnitPlace};
 
 /// Files that are read through feeds, by the positions of their splits.

@@ -1,7 +1,8 @@
 //! The names of a run and of its holder.
 
-use inrush_rows::ids::RunName;
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use inrush_rows::ids::RunName;
 
 use crate::plan::identity;
 

@@ -1,6 +1,5 @@
 //! The pieces of work that streams take, and those that a stopped run has left.
 
-use crate::plan::load_flow::LoadFlow;
 use std::ops::Deref;
 use std::ops::Range;
 
@@ -9,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::feeding::turns;
 use crate::plan::identity;
+use crate::plan::load_flow::LoadFlow;
 use crate::plan::load_unit::LoadUnit;
 use crate::plan::long_units::work_bytes;
 use crate::plan::places::{SplitPlace, UnitPlace};

@@ -1,13 +1,14 @@
 //! Finds the earlier run of a package that matters for its plan, for any destination.
 
-use super::load_flow::LoadFlow;
+use std::ops::Deref;
+
 use inrush_destination::{PastRun, RunRecord};
 use inrush_package::Mode;
-use std::ops::Deref;
 
 use super::contents::{Contents, LoadedInput};
 use super::error::PlanError;
 use super::identity::file_key;
+use super::load_flow::LoadFlow;
 use super::loaded::{Loaded, LoadedFiles, WantedFiles};
 use super::options::PlanOptions;
 use super::package_runs::PackageRuns;

@@ -1,13 +1,14 @@
 //! The memory of a load, which does not depend on the size of its files.
 
-use super::load_flow::LoadFlow;
+use std::ops::Deref;
+
 use inrush_rows::plural::counted;
 use inrush_rows::quantity::bytes;
 use inrush_source::{PART_BYTES, PARTS_AHEAD, Split};
 use inrush_transform::evaluator::{BUFFER_BYTES_MAX, LIBRARY_BYTES};
 use inrush_transform::room::{OWN_TEXT_COPIES, ROOM_BYTES};
-use std::ops::Deref;
 
+use super::load_flow::LoadFlow;
 use super::long_units::work_bytes;
 use super::reading::Reading;
 use crate::pipeline::rows_at_once::ROWS_MAX;

@@ -3,12 +3,13 @@
 //! The mark of a run is the [`SinceRange`] of its rows. It is stored as the state of its inputs, in the records that commit
 //! with the rows, and it counts once the run is switched: so the mark moves in the step that publishes the rows.
 
-use super::load_flow::LoadFlow;
-use inrush_rows::ids::RunName;
-use inrush_source::SinceRange;
 use std::ops::Deref;
 
+use inrush_rows::ids::RunName;
+use inrush_source::SinceRange;
+
 use super::error::PlanError;
+use super::load_flow::LoadFlow;
 
 /// The facts about earlier runs that a flow with `since` needs.
 #[derive(Clone, Debug, Default)]

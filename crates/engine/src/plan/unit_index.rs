@@ -1,7 +1,8 @@
 //! Finds a planned unit by its key, and holds the account of the committed rows of each unit of a plan.
 
-use inrush_rows::ids::UnitKey;
 use std::ops::Deref;
+
+use inrush_rows::ids::UnitKey;
 
 use super::load_flow::LoadFlow;
 use super::places::UnitPlace;

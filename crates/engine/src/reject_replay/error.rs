@@ -1,9 +1,9 @@
 //! Errors of showing or loading kept rejects.
 
-use inrush_rows::ids::RunName;
 use std::path::PathBuf;
 
 use inrush_package::PackageError;
+use inrush_rows::ids::RunName;
 
 /// An error of showing or replaying rejects.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,5 @@
 //! Loads the corrected rejects of a run, with the settings of the package in the run's folder.
 
-use inrush_rows::ids::RunName;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +10,7 @@ use inrush_package::{
 };
 use inrush_rows::column::Column;
 use inrush_rows::compression::Compression;
+use inrush_rows::ids::RunName;
 use inrush_rows::type_name;
 
 use super::error::ReplayError;

@@ -1,6 +1,5 @@
 //! A run's folder: report, log and rejects, readable only for the user who started the run.
 
-use inrush_rows::ids::RunName;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -9,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use inrush_package::secrets::{mask_json, note_shown_path};
 use inrush_page::WithList;
+use inrush_rows::ids::RunName;
 use serde_json::json;
 
 use super::disk_reserve::{require_reserve, require_room, reserve_bytes};

@@ -1,13 +1,14 @@
 //! The events that the observer and the log get before the first row is read.
 
-use crate::plan::load_flow::LoadFlow;
-use inrush_rows::ids::RunName;
 use std::sync::Arc;
+
+use inrush_rows::ids::RunName;
 
 use super::plan::{LoadPlan, PlanFacts};
 use crate::event::{Event, TargetSize};
 use crate::pipeline::RunOptions;
 use crate::pipeline::event_sink::EventSink;
+use crate::plan::load_flow::LoadFlow;
 
 /// Sends the plan. There is no log yet.
 pub fn planned(plan: &LoadPlan, options: &RunOptions<'_>) {

@@ -200,7 +200,6 @@ impl CommittedUnits {
 
 /// How the destination has stored the rows of a unit in this attempt.
 fn server_copy(run: &PreparedRun, place: UnitPlace) -> Option<ServerCopyReport> {
-    let (_, unit) = run.unit(place);
-    let stored = run.open.stored_way(place.0, &unit.key);
+    let stored = run.open.stored_way(place.0, place.1);
     stored.map(ServerCopyReport::from)
 }

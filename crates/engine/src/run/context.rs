@@ -1,6 +1,5 @@
 //! The context that all parts of a run share.
 
-use crate::plan::load_flow::LoadFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -23,6 +22,7 @@ use crate::pipeline::event_sink::EventSink;
 use crate::pipeline::metering::session_samples::SessionSamples;
 use crate::pipeline::metering::source_side::samplers;
 use crate::pipeline::metering::{Subjects, named_counts};
+use crate::plan::load_flow::LoadFlow;
 use crate::plan::source_paces::source_paces;
 
 /// A running load and the things that its parts use.

@@ -84,11 +84,6 @@ impl KeptUnits {
         self.0.iter().map(|(place, unit)| (*place, unit))
     }
 
-    /// Removes a unit.
-    pub fn remove(&mut self, place: UnitPlace) {
-        self.0.remove(&place);
-    }
-
     /// Removes a part of a unit. If one record commits the whole unit, all of it is removed.
     pub fn remove_part(&mut self, place: UnitPlace, planned: &LoadUnit, part: Part) {
         let Some(mut kept) = self.0.remove(&place).filter(|_| part != Part::Whole) else {

@@ -107,6 +107,6 @@ pub fn run(
         Err(error) => Concluded::failed(error),
     };
     let ended = conclude::end(&context, concluded, options, gathering);
-    run.open.close();
+    run.close();
     ended
 }

@@ -1,15 +1,14 @@
 //! A run that is planned and entered into its ledger, and the work that it keeps from earlier attempts.
 
-use crate::plan::load_flow::LoadFlow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use inrush_convert::RunStamp;
-use inrush_destination::OpenRun;
+use inrush_destination::{FedEnd, OpenRun};
 use inrush_package::Package;
 use inrush_rows::ids::{RunName, UnitKey};
 use inrush_rows::pace::Pace;
-use inrush_source::Input;
+use inrush_source::{Input, Split};
 
 use super::announcements;
 use super::context::RunContext;
@@ -29,6 +28,7 @@ use crate::pipeline::splitting::{self, Locatable};
 use crate::pipeline::work_items::{self, Committed, WorkItem};
 use crate::pipeline::{RunOptions, reject_files};
 use crate::plan::earlier::leave_out;
+use crate::plan::load_flow::LoadFlow;
 use crate::plan::load_unit::LoadUnit;
 use crate::plan::places::{SplitPlace, UnitPlace};
 use crate::plan::{UnitIndex, identity};
@@ -39,8 +39,6 @@ use crate::report::{FilesOf, RunFolder, reject_file_name};
 pub struct PreparedRun {
     /// The plan.
     pub plan: LoadPlan,
-    /// The destination's side of the run.
-    pub open: Box<dyn OpenRun>,
     /// The run's name.
     pub name: RunName,
     /// It resumes an earlier attempt.
@@ -63,6 +61,8 @@ pub struct PreparedRun {
     pub notes: Vec<String>,
     /// Units that this process has finished.
     finished: Mutex<BTreeSet<UnitPlace>>,
+    /// The destination's side of the run. It is dropped last, because it has the lock: another process may begin after that.
+    pub open: Box<dyn OpenRun>,
 }
 
 /// A ledger record that is kept from an earlier attempt: of a whole unit, or of a part of one.
@@ -102,6 +102,19 @@ impl PreparedRun {
             notes: Vec::new(),
             finished: Mutex::default(),
         }
+    }
+
+    /// Ends the run. Its feeds and its log end before its lock.
+    pub fn close(self) {
+        let PreparedRun {
+            plan,
+            folder,
+            fed_files,
+            open,
+            ..
+        } = self;
+        drop((fed_files, folder, plan));
+        open.close();
     }
 
     /// Its number and start, for the columns that have them: the same in each of its attempts.
@@ -175,6 +188,19 @@ impl PreparedRun {
         let (_, planned) = self.unit((flow, unit));
         let kept = self.kept.get((flow, unit));
         kept.is_some_and(|kept| kept.has_split(&identity::split_key(&planned.splits[split])))
+    }
+
+    /// The ends of a unit's files that are fed, as far as this process has read them.
+    pub fn fed_ends(&self, place: UnitPlace) -> Vec<FedEnd> {
+        let (_, unit) = self.unit(place);
+        let fed = unit.splits.iter().filter(|split| split.is_shared);
+        let end = |split: &Split| FedEnd {
+            file_key: identity::file_key(&*split.input),
+            text_end: self
+                .fed_files
+                .text_end(&self.plan.flows, place.0, &split.input),
+        };
+        fed.map(end).collect()
     }
 
     /// Where the ranges of a flow's file must end. A fed file that an earlier attempt has read to its end was checked

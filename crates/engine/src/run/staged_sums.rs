@@ -1,12 +1,13 @@
 //! `verify = "sums"`: compares the sums of all rows that were sent, from the ledger, with the destination's own sums of
 //! the staged rows.
 
-use crate::plan::load_flow::LoadFlow;
-use inrush_destination::{Difference, OpenRun};
 use std::sync::Arc;
+
+use inrush_destination::{Difference, OpenRun};
 
 use crate::error::Error;
 use crate::ledger::SplitRecord;
+use crate::plan::load_flow::LoadFlow;
 use crate::verify::{ExactSum, VerifyError};
 
 /// The sums of the rows that were sent, for each flow with `verify = "sums"`. Records are added in the order in which

@@ -1,13 +1,14 @@
 //! The report's entries for the flows and units of a plan.
 
-use crate::plan::load_flow::LoadFlow;
-use inrush_verdict::StoredUnits;
 use std::sync::Arc;
+
+use inrush_verdict::StoredUnits;
 
 use super::gathering::Gathering;
 use crate::ledger::Account;
 use crate::meter::Meter;
 use crate::plan::UnitPlace;
+use crate::plan::load_flow::LoadFlow;
 use crate::report::{ServerCopyReport, TableReport, UnitReport};
 
 /// The state of a unit at the end of a run, or before its switch.

@@ -1,6 +1,5 @@
 //! The process that holds a run, while other processes load it.
 
-use crate::plan::load_flow::LoadFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,6 +15,7 @@ use super::waiting::{SHOW_LIFE_EVERY, Waiting};
 use crate::error::Error;
 use crate::event::Event;
 use crate::gauge::Gauge;
+use crate::plan::load_flow::LoadFlow;
 use crate::run::committed_units::CommittedUnits;
 use crate::run::context::RunContext;
 use crate::run::gathering::Gathering;

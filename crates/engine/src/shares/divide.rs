@@ -1,8 +1,9 @@
 //! Divides the work of a run into shares.
 
+use std::sync::Arc;
+
 use crate::pipeline::work_items::WorkItem;
 use crate::plan::load_flow::LoadFlow;
-use std::sync::Arc;
 
 /// The work of a run, divided.
 #[derive(Debug, PartialEq, Eq)]

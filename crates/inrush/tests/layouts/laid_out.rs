@@ -378,9 +378,9 @@ impl UnitStream for LaidOutStream<'_> {
         Ok(rows)
     }
 
-    fn finish(&mut self, _: usize, unit_key: &UnitKey) -> Result<()> {
+    fn finish(&mut self, unit: &CompleteUnit<'_>) -> Result<()> {
         take(&self.scene.finishes_left, "finishing a unit")?;
-        self.scene.note(UnitStep::Finished(unit_key.clone()));
+        self.scene.note(UnitStep::Finished(unit.key.clone()));
         Ok(())
     }
 

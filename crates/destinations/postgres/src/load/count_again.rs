@@ -35,14 +35,13 @@ pub async fn units(run: &PostgresRun, records: &[UnitRow]) -> Result<(), LoadErr
         .map(|record| (&record.unit_key, record))
         .collect();
     let mut open = Vec::new();
-    let kept = run.kept().clone();
-    for flow in &run.plan.flows {
-        for plan in flow.unit_plans() {
+    for (flow_at, flow) in run.plan.flows.iter().enumerate() {
+        for (unit_at, plan) in flow.unit_plans().enumerate() {
             let Some(record) = records.get(&plan.key).copied() else {
                 continue;
             };
             refuse_gone(record)?;
-            let is_kept = kept.get(&plan.key).is_some_and(|is_whole| *is_whole);
+            let is_kept = run.kept().get(&(flow_at, unit_at)) == Some(&true);
             if !record.straight && (is_kept || record.rewritten) {
                 open.push(Unit { flow, plan, record });
             }
@@ -110,6 +109,6 @@ async fn check(run: &PostgresRun, session: &Session, unit: &Unit<'_>) -> Result<
     if plan.statements.verify.is_none() {
         return Ok(());
     }
-    let sums = verifying::sums_in_ledger(session, run, flow, *plan).await?;
+    let (sums, _) = verifying::sums_in_ledger(session, run, flow, *plan, |_| false).await?;
     verifying::check(session, &run.plan, flow, *plan, sums.as_deref()).await
 }

@@ -40,8 +40,6 @@ pub struct Entry<'a> {
 struct Entered {
     record: StoredRun,
     kept: KeptUnits,
-    /// The units of the ledger that are kept: true if all of a unit is committed.
-    units_kept: BTreeMap<UnitKey, bool>,
 }
 
 impl<'a> Entry<'a> {
@@ -90,11 +88,9 @@ impl<'a> Entry<'a> {
             plan,
             entered,
         } = self;
-        let Entered {
-            record,
-            kept,
-            units_kept,
-        } = entered.expect(ENTERED);
+        let Entered { record, kept } = entered.expect(ENTERED);
+        let units_kept = kept.iter().map(|(place, unit)| (place, unit.is_whole));
+        let units_kept = units_kept.collect();
         let folder = RunFolder::open(&options.runs_folder, &record.name)?;
         let members = MemberSession::serve(&plan, address, &ledger, record.run_id, &record.name);
         let resumed = matches!(plan.earlier, Earlier::Stopped { .. });
@@ -159,7 +155,6 @@ impl<'a> Entry<'a> {
             return Ok(Entered {
                 record,
                 kept: KeptUnits::default(),
-                units_kept: BTreeMap::new(),
             });
         };
         let record = ledger.take_over(control, run, &holder()).await?;
@@ -198,14 +193,8 @@ impl<'a> Entry<'a> {
                 builder.add_split(split)
             })
             .await?;
-        Ok(Entered {
-            record,
-            kept: builder.finish(),
-            units_kept: rows
-                .into_iter()
-                .map(|(key, row)| (key, row.finished))
-                .collect(),
-        })
+        let kept = builder.finish();
+        Ok(Entered { record, kept })
     }
 }
 

@@ -15,6 +15,7 @@ pub mod encoder;
 mod entry;
 pub mod expected_keys;
 mod kept_units_builder;
+mod ledger_coverage;
 mod member_numbers;
 mod one_transaction;
 mod open_run;

@@ -42,7 +42,9 @@ impl OpenRun for PostgresRun {
             Ok::<_, LoadError>(keys.collect::<Vec<_>>())
         };
         let gone = self.answer(forgetting)?;
-        self.kept().retain(|key, _| !gone.contains(key));
+        let flows = &self.plan.flows;
+        self.kept()
+            .retain(|(flow, unit), _| !asked.contains(&flows[*flow].units[*unit].key));
         Ok(gone)
     }
 
@@ -136,9 +138,9 @@ impl OpenRun for PostgresRun {
         committed::units_at_end(self).map(Some)
     }
 
-    fn stored_way(&self, target: usize, unit: &UnitKey) -> Option<StoredWay> {
+    fn stored_way(&self, target: usize, unit: usize) -> Option<StoredWay> {
         let copy = &self.plan.flows[target].server_copy;
-        self.stored_ways.of_unit(target, unit, copy)
+        self.stored_ways.of_unit((target, unit), copy)
     }
 
     fn close(self: Box<Self>) {

@@ -42,7 +42,7 @@ impl<'a> Piece<'a> {
         let doing = format!("loading {}", flow.target());
         let is_careful = method == LoadMethod::Careful;
         if is_careful {
-            run.stored_ways.loaded_again(place.0, &unit.key);
+            run.stored_ways.loaded_again(place);
         }
         let table = CopyRows::new(run, note, session.clone(), (flow, unit), method, additions);
         Piece {
@@ -76,8 +76,7 @@ impl<'a> Piece<'a> {
     pub async fn begin_split(&mut self, name: &str) -> Result<(), LoadError> {
         if self.steps.pop_front_if(|step| is_copy(step)).is_some() {
             let ways = &self.table.run.stored_ways;
-            let unit = &self.table.unit.key;
-            ways.begin(self.place.0, unit, &self.table.flow.server_copy);
+            ways.begin(self.place, &self.table.flow.server_copy);
         }
         self.table.begin_split(name).await
     }

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use inrush_engine::fault::Fault;
 use inrush_engine::native::plan::UnitPlace;
 use inrush_rows::cancel::Stop;
-use inrush_rows::ids::UnitKey;
 use tokio::runtime::Handle;
 
 use super::member_numbers::MemberSession;
@@ -21,8 +20,8 @@ use crate::{DatabaseAddress, Session};
 pub struct PostgresRun {
     /// The plan.
     pub plan: Plan,
-    /// The units that earlier attempts have left in the ledger, by their keys: true if all of a unit is committed.
-    pub kept: Mutex<BTreeMap<UnitKey, bool>>,
+    /// The units that earlier attempts have left in the ledger: true if all of a unit is committed.
+    pub kept: Mutex<BTreeMap<UnitPlace, bool>>,
     /// The run in the ledger.
     pub record: StoredRun,
     /// Its fence.
@@ -57,7 +56,7 @@ impl PostgresRun {
     }
 
     /// The units that earlier attempts have left in the ledger.
-    pub fn kept(&self) -> MutexGuard<'_, BTreeMap<UnitKey, bool>> {
+    pub fn kept(&self) -> MutexGuard<'_, BTreeMap<UnitPlace, bool>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -123,7 +123,7 @@ impl<'a> CopyRows<'a> {
         let waiting = self.session.meter.enter(Phase::ServerWait);
         let way = fast_copy::open(&self.session, &fast.opening).await?;
         drop(waiting);
-        let is_first_refusal = run.stored_ways.note(place.0, &self.unit.key, &way);
+        let is_first_refusal = run.stored_ways.note(place, &way);
         match way {
             Ok(way) => {
                 self.fast = Some(FastCopy {

@@ -2,13 +2,14 @@
 //! unit for the switch.
 
 use inrush_destination::sums::ExactSum;
+use inrush_destination::{FedEnd, SplitRecord};
 use inrush_engine::fault::{self, FaultPoint};
 use inrush_engine::native::plan::UnitPlace;
 use inrush_verdict::Phase;
 
 use super::performer::Performer;
 use super::prepared::PostgresRun;
-use super::verifying;
+use super::{ledger_coverage, verifying};
 use crate::Session;
 use crate::load_error::LoadError;
 use crate::plan::unit_steps::{self, Step};
@@ -18,7 +19,7 @@ pub async fn create_missing(run: &PostgresRun) -> Result<(), LoadError> {
     for (flow_index, flow) in run.plan.flows.iter().enumerate() {
         for (unit_index, unit) in flow.unit_plans().enumerate() {
             let place = (flow_index, unit_index);
-            if !unit.is_shared || run.kept().contains_key(&unit.key) {
+            if !unit.is_shared || run.kept().contains_key(&place) {
                 continue;
             }
             let doing = format!("making the staging table of {}", flow.target());
@@ -36,13 +37,12 @@ pub async fn finish(
     run: &PostgresRun,
     session: &Session,
     place: UnitPlace,
+    fed: &[FedEnd],
 ) -> Result<(), LoadError> {
-    let doing = format!(
-        "finishing the shared unit of {}",
-        run.plan.flows[place.0].target()
-    );
+    let (flow, _) = run.unit_plan(place);
+    let doing = format!("finishing the shared unit of {}", flow.target());
     let mut performer = Performer::new(run, session, place, false, doing);
-    let finished = perform_end(run, session, place, &mut performer).await;
+    let finished = perform_end(run, session, place, fed, &mut performer).await;
     if finished.is_err() {
         // Another stream may load the whole unit again, and must not wait for a lock of this one. If the connection is
         // lost, the error that ended it gives the reason.
@@ -54,11 +54,12 @@ pub async fn finish(
 async fn perform_end(
     run: &PostgresRun,
     session: &Session,
-    (flow_index, unit_index): (usize, usize),
+    place: UnitPlace,
+    fed: &[FedEnd],
     performer: &mut Performer<'_>,
 ) -> Result<(), LoadError> {
     let fault = run.fault.as_deref();
-    let (flow, unit) = run.unit_plan((flow_index, unit_index));
+    let (flow, unit) = run.unit_plan(place);
     for step in &unit_steps::shared_end(&run.plan, flow, unit) {
         if *step == Step::Commit {
             fault::reach(fault, FaultPoint::BeforeUnitCommit);
@@ -66,7 +67,7 @@ async fn perform_end(
         performer.perform(step).await?;
         if *step == Step::HoldFence {
             // From here on nobody else writes to the ledger for this unit.
-            let (rows, sums) = sent(run, session, flow_index, unit_index).await?;
+            let (rows, sums) = sent(run, session, place, fed).await?;
             performer.sent(rows, sums);
         }
     }
@@ -74,20 +75,25 @@ async fn perform_end(
     Ok(())
 }
 
-/// The number of rows that were sent to a shared unit and their sums, from the ledger.
+/// The number of rows that were sent to a shared unit and their sums, from the ledger. The ranges of its fed files are checked.
 async fn sent(
     run: &PostgresRun,
     session: &Session,
-    flow_index: usize,
-    unit_index: usize,
+    place: UnitPlace,
+    fed: &[FedEnd],
 ) -> Result<(u64, Option<Vec<ExactSum>>), LoadError> {
-    let (flow, unit) = run.unit_plan((flow_index, unit_index));
+    let (flow, unit) = run.unit_plan(place);
     let _waiting = session.meter.enter(Phase::ServerWait);
     let accounts = run.ledger.accounts(session, run.fence.run_id).await?;
-    // A unit may have a hundred thousand small files, whose splits are not needed if they have no sums.
-    let sums = match unit.statements.verify.is_some() {
-        true => verifying::sums_in_ledger(session, run, flow, unit).await?,
-        false => None,
+    // A unit may have a hundred thousand small files, whose splits are not needed here.
+    let is_asked = unit.statements.verify.is_some() || !fed.is_empty();
+    let (sums, splits) = match is_asked {
+        true => {
+            let is_fed = |split: &SplitRecord| fed.iter().any(|end| end.file_key == split.file_key);
+            verifying::sums_in_ledger(session, run, flow, unit, is_fed).await?
+        }
+        false => (None, Vec::new()),
     };
+    ledger_coverage::check_fed(unit, fed, &splits)?;
     Ok((accounts.of_unit(&unit.key).rows_loaded, sums))
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use inrush_destination::{
-    LoadMethod, Result, StreamSetup, UnitPart, UnitRecord, UnitStream, Written, WrittenSplits,
+    CompleteUnit, LoadMethod, Result, StreamSetup, UnitPart, UnitRecord, UnitStream, Written,
+    WrittenSplits,
 };
-use inrush_rows::ids::UnitKey;
 use inrush_verdict::Phase;
 
 use super::piece::Piece;
@@ -218,12 +218,10 @@ impl UnitStream for SessionStream<'_> {
         self.has_given_up |= self.open.take().is_some();
     }
 
-    fn finish(&mut self, target: usize, unit_key: &UnitKey) -> Result<()> {
+    fn finish(&mut self, unit: &CompleteUnit<'_>) -> Result<()> {
         let (run, session) = (self.run, self.session());
-        let units = &run.plan.flows[target].units;
-        let unit = units.iter().position(|unit| unit.key == *unit_key);
-        let place = (target, unit.expect("a unit of the plan"));
-        let finishing = shared_unit::finish(run, session, place);
-        SessionStream::wait(run, target, finishing)
+        let place = (unit.target, unit.unit);
+        let finishing = shared_unit::finish(run, session, place, unit.fed);
+        SessionStream::wait(run, unit.target, finishing)
     }
 }

@@ -54,23 +54,33 @@ pub async fn check(
     Err(VerifyError::Sums { table, differences }.into())
 }
 
-/// The sums of all rows that were sent into a unit, from its splits in the ledger; `None` if one of them has none.
+/// The sums of all rows that were sent into a unit, from its splits in the ledger; `None` if one of them has none. Also
+/// returns the splits that `is_kept` accepts.
 pub async fn sums_in_ledger(
     session: &Session,
     run: &PostgresRun,
     flow: &FlowPlan,
     unit: UnitPlan<'_>,
-) -> Result<Option<Vec<ExactSum>>, LedgerError> {
-    let mut sums = Some(flow.verify.no_sums());
+    is_kept: impl Fn(&SplitRecord) -> bool,
+) -> Result<(Option<Vec<ExactSum>>, Vec<SplitRecord>), LedgerError> {
+    let mut kept = Vec::new();
+    let mut sums = unit
+        .statements
+        .verify
+        .is_some()
+        .then(|| flow.verify.no_sums());
     let see = |split: SplitRecord| {
         let tally = split.tally.as_deref();
         sums.take_if(|sums| !flow.verify.add(sums, tally));
+        if is_kept(&split) {
+            kept.push(split);
+        }
     };
     let run_id = run.fence.run_id;
     run.ledger
         .each_split(session, run_id, Some(&unit.key), see)
         .await?;
-    Ok(sums)
+    Ok((sums, kept))
 }
 
 async fn ask(

@@ -243,10 +243,20 @@ fn rename(unit: &mut NewUnit, from_schema: &str, schema: &str, table: &str) {
 
 fn without_units(flow: &FlowPlan) -> FlowPlan {
     FlowPlan {
+        // Its units may be many, so they are not copied.
         load: Arc::new(LoadFlow {
+            reading: flow.reading.clone(),
+            mode: flow.mode,
+            has_rows: flow.has_rows,
             nothing_new: None,
+            writes: flow.writes,
+            saved_table: flow.saved_table.clone(),
+            asked_members: Vec::new(),
+            turn: flow.turn,
+            sums: flow.sums.clone(),
+            keeps_versions: flow.keeps_versions,
+            is_analyzed: flow.is_analyzed,
             units: Vec::new(),
-            ..LoadFlow::clone(&flow.load)
         }),
         comparison: Arc::clone(&flow.comparison),
         schema: flow.schema.clone(),

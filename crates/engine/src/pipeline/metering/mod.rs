@@ -8,7 +8,6 @@ pub mod session_samples;
 pub mod source_side;
 mod steps;
 
-use crate::plan::load_flow::LoadFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -24,6 +23,7 @@ use self::session_samples::SessionSamples;
 use self::source_side::SourceSide;
 use self::steps::Steps;
 use crate::gauge::Gauge;
+use crate::plan::load_flow::LoadFlow;
 
 /// The time between two samples.
 const INTERVAL: Duration = Duration::from_millis(100);

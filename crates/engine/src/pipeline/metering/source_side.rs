@@ -1,7 +1,6 @@
 //! Samples the sessions from which the streams read, on the source's servers, ten times a second. A source's calls may block,
 //! so this has a thread of its own, which ends with the streams. Its results are part of the measurements.
 
-use crate::plan::load_flow::LoadFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,6 +11,7 @@ use inrush_verdict::{BackendSeries, BackendTally, SourceServerMeasurements};
 
 use super::INTERVAL;
 use crate::gauge::Gauge;
+use crate::plan::load_flow::LoadFlow;
 
 /// A longer round trip means a network, whatever the address is: a proxy or a tunnel may begin on this machine.
 const NETWORK_ROUND_TRIP_US: u32 = 1_000;

@@ -160,7 +160,7 @@ impl TrialFlow<'_> {
         told: &mut TrialFound,
     ) -> Result<(), Error> {
         let works = self.works();
-        if !self.has_rows || works.is_empty() {
+        if works.is_empty() || (!self.is_encoded && !self.has_rows) {
             return Ok(());
         }
         let steps = AllSteps {

@@ -3,8 +3,9 @@
 //! into both, at the end of each statement like a foreign key. The trigger is dropped before the unit is committed;
 //! when the table is attached, the server checks the foreign key itself.
 
-use inrush_engine::native::plan::LoadUnit;
 use std::collections::BTreeMap;
+
+use inrush_engine::native::plan::LoadUnit;
 
 use super::staged_row_order::Order;
 use crate::plan::additions::Additions;
