@@ -9,7 +9,6 @@ pub use crate::plan::memory::{LoadMemory, MemoryBound};
 pub use crate::plan::options::{PlanOptions, PlanRefusal};
 pub use crate::plan::pieces::wanted_bytes;
 pub use crate::plan::places::UnitPlace;
-pub use crate::plan::source_paces::source_paces;
 pub use crate::run::plan::{LedgerRecords, LoadPlan, PlanFacts};
 
 /// The abilities that a package asks for.

@@ -1,12 +1,10 @@
-//! The measurements of a preflight: the trait of a measured destination, and the arithmetic that predicts a run from them.
+//! The measurements of a preflight: the trait of a measured destination, and what it says for the prediction.
 
 pub use crate::preflight::at_once::on_a_thread_each;
-pub use crate::preflight::client::Client;
 pub use crate::preflight::decode::MakeEncoder;
 pub use crate::preflight::findings::record_input_error;
 pub use crate::preflight::measure::{MeasuredDestination, measure};
 pub use crate::preflight::measuring_time::STEP_TIME;
-pub use crate::preflight::read::ReadFound;
 pub use crate::preflight::together::Together;
 pub use crate::preflight::trial::{TrialFound, Trials};
 
@@ -20,11 +18,9 @@ pub mod flow_found {
     pub use crate::preflight::flow_found::{FlowFound, largest, like};
 }
 
-/// Seconds from measurements, by arithmetic alone.
+/// The pieces of work of a run.
 pub mod model {
-    pub use crate::preflight::model::{
-        Beside, ObservedLoad, Schedule, SharedSeconds, WorkPiece, answer, schedule,
-    };
+    pub use crate::preflight::model::{Beside, WorkPiece};
 }
 
 /// The plan of a preflight, with the obstacles of the run as findings.
@@ -32,12 +28,9 @@ pub mod planning {
     pub use crate::preflight::planning::plan;
 }
 
-/// The prediction of a run.
+/// What a destination knows of its run, for the prediction.
 pub mod predict {
-    pub use crate::preflight::predict::{
-        LeftToRead, PredictedPhases, costs, of_unknown_size, seen, shared, speeds, tell,
-        tell_loaded,
-    };
+    pub use crate::preflight::predict::{PredictedPhases, RunCosts, ServerSpeeds};
 }
 
 /// The steps that a preflight reports.

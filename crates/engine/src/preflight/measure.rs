@@ -9,12 +9,14 @@ use inrush_source::ExpectedReading;
 use super::client::Client;
 use super::decode::MakeEncoder;
 use super::flow_found::FlowFound;
-use super::read::ReadFound;
+use super::predict::{self, RunCosts};
 use super::result::{Finding, PreflightReport, StepFound, Weight};
 use super::trial::{TrialFlow, TrialSettings, Trials};
-use super::{MeasuringTime, files, findings, steps};
+use super::{MeasuringTime, PreflightOptions, files, findings, steps};
 use crate::error::Error;
+use crate::pipeline::RunOptions;
 use crate::plan::load_flow::LoadFlow;
+use crate::plan::source_paces::source_paces;
 use crate::run::plan::LoadPlan;
 
 /// A plan with its destination. [`measure`] calls these in the order in which they are listed.
@@ -25,8 +27,11 @@ pub trait MeasuredDestination {
     /// The plan.
     fn plan(&self) -> LoadPlan;
 
-    /// The loader's part of the plan.
-    fn client(&self) -> Client<'_>;
+    /// The options of the run.
+    fn options(&self) -> &RunOptions<'_>;
+
+    /// The options of the preflight itself.
+    fn preflight_options(&self) -> &PreflightOptions;
 
     /// The flows that have rows left to load, the largest first, each with its sample.
     fn flows(&self) -> Result<Vec<FlowFound>, Error>;
@@ -45,12 +50,7 @@ pub trait MeasuredDestination {
     }
 
     /// What the load is expected to write; `None` if the measurements do not show it.
-    fn volume(
-        &self,
-        flows: &[FlowFound],
-        read: &ReadFound,
-        destination: &Self::Found,
-    ) -> Option<LoadVolume>;
+    fn volume(&self, flows: &[FlowFound], destination: &Self::Found) -> Option<LoadVolume>;
 
     /// The hazards of the destination for such a load, as [`Destination::hazards`](inrush_destination::Destination::hazards)
     /// answers.
@@ -59,14 +59,8 @@ pub trait MeasuredDestination {
     /// The measured steps from the network on.
     fn steps(&self, flows: &[FlowFound], destination: &Self::Found) -> Vec<StepFound>;
 
-    /// Predicts the run, if a flow has a measured speed or no rows are left.
-    fn predict(
-        &self,
-        flows: &[FlowFound],
-        read: &ReadFound,
-        destination: &Self::Found,
-        report: &mut PreflightReport,
-    );
+    /// What the destination knows of its run, for the prediction.
+    fn run_costs(&self, flows: &[FlowFound], destination: &Self::Found) -> RunCosts;
 }
 
 /// Measures each step and all of them together, and predicts the run.
@@ -76,7 +70,7 @@ pub fn measure<D: MeasuredDestination>(
 ) -> Result<(), Error> {
     let plan = measured.plan();
     let streams = plan.streams;
-    let client = measured.client();
+    let client = Client::of(plan, measured.options(), measured.preflight_options());
     let mut expected = ExpectedReading {
         streams,
         seconds: None,
@@ -128,7 +122,7 @@ pub fn measure<D: MeasuredDestination>(
         report.findings.extend(rejected);
     }
     report.findings.extend(measured.findings(&destination));
-    load.volume = measured.volume(&flows, &read, &destination);
+    load.volume = measured.volume(&flows, &destination);
     if load.volume.is_some() {
         report.findings.extend(of_destination(measured, &load));
     }
@@ -136,7 +130,10 @@ pub fn measure<D: MeasuredDestination>(
     report.files = files::of_all(splits, &flows, read.cached_share);
     report.steps = steps::client(&flows, &read, streams);
     report.steps.extend(measured.steps(&flows, &destination));
-    measured.predict(&flows, &read, &destination, report);
+    let costs = measured.run_costs(&flows, &destination);
+    let paces = source_paces(&plan.flows);
+    let found = (flows.as_slice(), &read);
+    predict::predict(&plan, measured.options(), found, &paces, costs, report);
     expected.seconds = report.prediction.as_ref().map(|found| found.predicted_s);
     report.findings.extend(hazards(&plan.flows, &expected));
     for found in &flows {

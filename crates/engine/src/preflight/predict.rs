@@ -1,5 +1,5 @@
-//! The part of a prediction that is the same for every destination: passes the measurements to the model, and formats
-//! its answer.
+//! Predicts a run: passes the measurements, and what the destination knows of its run ([`RunCosts`]), to the model, and
+//! formats its answer.
 
 use std::sync::Arc;
 
@@ -11,15 +11,115 @@ use inrush_verdict::Cause;
 use super::capacity::{CostsFound, Resources};
 use super::findings;
 use super::flow_found::FlowFound;
-use super::model::{Answer, ObservedLoad, SharedSeconds, Speed, WorkPiece};
+use super::model::{self, Answer, ObservedLoad, SharedSeconds, Speed, WorkPiece};
 use super::read::ReadFound;
 use super::result::{Finding, PreflightReport};
 use super::together::Together;
 use crate::pipeline::RunOptions;
 use crate::report::{Prediction, leave_prediction};
+use crate::run::plan::PlanFacts;
+
+/// A load longer than this has effects that a trial of a few seconds does not show.
+const SHORT_S: f64 = 60.0;
+
+/// What a destination knows of its run beside the speed of the rows.
+#[derive(Default)]
+pub struct RunCosts {
+    /// An earlier run has loaded every row and was stopped before its publish.
+    pub is_loaded: bool,
+    /// The pieces of work that are left, in the order in which streams take them; none if no flow has a measured speed.
+    pub pieces: Vec<WorkPiece>,
+    /// Bytes that are left to read, as stored.
+    pub stored_bytes: f64,
+    /// Bytes that count for the rate limit of the package.
+    pub paced_bytes: f64,
+    /// Seconds in which the server's log takes all that the run writes to it.
+    pub log_s: f64,
+    /// Seconds of finding the beginnings of the pieces, before the first row.
+    pub split_s: f64,
+    /// The seconds before the streams and after them; those of the streams are not set.
+    pub around: PredictedPhases,
+    /// The speeds of a server; `None` if the destination is not a server, or is not measured as one.
+    pub server: Option<ServerSpeeds>,
+    /// What the prediction does not cover.
+    pub leaves_out: Vec<String>,
+    /// The same for a load of more than a minute.
+    pub leaves_out_if_long: Option<String>,
+    /// Findings about the predicted run.
+    pub findings: Vec<Finding>,
+}
+
+/// The speeds of a server alone.
+pub struct ServerSpeeds {
+    /// Bytes that are sent for each byte of text.
+    pub sent_per_text: f64,
+    /// Bytes that the network carries in a second, for all streams.
+    pub network_bytes_s: Option<f64>,
+    /// Bytes that its log takes in a second.
+    pub log_bytes_s: Option<f64>,
+}
+
+/// Predicts the run. Does not if rows are left to load and no flow has a measured speed.
+pub fn predict(
+    facts: &PlanFacts,
+    options: &RunOptions<'_>,
+    (flows, read): (&[FlowFound], &ReadFound),
+    paces: &[(Vec<usize>, Arc<Pace>)],
+    costs: RunCosts,
+    report: &mut PreflightReport,
+) {
+    if costs.is_loaded {
+        tell_loaded(report, options, &facts.run_key, &costs.around);
+    }
+    let with_speed: Vec<&FlowFound> = flows.iter().filter(|flow| flow.has_speed()).collect();
+    let pieces = &costs.pieces;
+    let text_bytes: f64 = pieces.iter().map(|piece| piece.text_bytes).sum();
+    let Some(largest) = with_speed.first().filter(|_| text_bytes > 0.0) else {
+        return;
+    };
+    let streams = facts.streams;
+    let schedule = model::schedule(pieces, &speeds(&with_speed, streams), streams);
+    let left = LeftToRead {
+        stored_bytes: costs.stored_bytes,
+        text_bytes,
+        paces,
+    };
+    let reading = shared(flows, read, &left);
+    let sent_pace_s = match facts.settings.rate_bytes_max {
+        Some(rate) => costs.paced_bytes / rate as f64,
+        None => 0.0,
+    };
+    let shared = SharedSeconds {
+        log_s: costs.log_s,
+        pace_s: reading.pace_s.max(sent_pace_s),
+        ..reading
+    };
+    let seen = seen(largest, costs.server.as_ref(), streams);
+    let answer = model::answer(&schedule, &shared, &seen);
+    let phases = PredictedPhases {
+        load_s: answer.load_s + costs.split_s,
+        ..costs.around
+    };
+    let found = costs_found(&with_speed, read, pieces, &phases, streams);
+    report.costs = found.map(|found| match &costs.server {
+        None => found,
+        Some(server) => found.with_server(
+            server.sent_per_text,
+            server.network_bytes_s,
+            server.log_bytes_s,
+        ),
+    });
+    report.findings.extend(costs.findings);
+    let mut leaves_out = costs.leaves_out;
+    let is_long = schedule.load_s > SHORT_S;
+    leaves_out.extend(costs.leaves_out_if_long.filter(|_| is_long));
+    leaves_out.extend(of_unknown_size(flows));
+    let key = &facts.run_key;
+    tell(report, options, key, &phases, answer, leaves_out);
+}
 
 /// The speed of each flow's rows through all steps, with this many streams.
-pub fn speeds(flows: &[&FlowFound], streams: usize) -> Vec<Speed> {
+fn speeds(flows: &[&FlowFound], streams: usize) -> Vec<Speed> {
     let speed = |flow: &&FlowFound| Speed {
         one: one_stream(flow, streams).unwrap_or(1.0),
         all: flow
@@ -40,17 +140,17 @@ fn one_stream(flow: &FlowFound, streams: usize) -> Option<f64> {
 }
 
 /// The work that is left, and the limits of reading it.
-pub struct LeftToRead<'a> {
+struct LeftToRead<'a> {
     /// Bytes as stored.
-    pub stored_bytes: f64,
+    stored_bytes: f64,
     /// Bytes of text.
-    pub text_bytes: f64,
+    text_bytes: f64,
     /// The limited rates of databases, with the flows that share each.
-    pub paces: &'a [(Vec<usize>, Arc<Pace>)],
+    paces: &'a [(Vec<usize>, Arc<Pace>)],
 }
 
 /// Seconds of the shared resources: the disk, the readers of files that cannot be cut, and source databases.
-pub fn shared(flows: &[FlowFound], read: &ReadFound, left: &LeftToRead<'_>) -> SharedSeconds {
+fn shared(flows: &[FlowFound], read: &ReadFound, left: &LeftToRead<'_>) -> SharedSeconds {
     let uncached = 1.0 - read.cached_share.unwrap_or(0.0);
     let disk_s = match read.disk.all {
         Some(speed) if speed > 0.0 => left.stored_bytes * uncached / speed,
@@ -92,14 +192,20 @@ pub fn shared(flows: &[FlowFound], read: &ReadFound, left: &LeftToRead<'_>) -> S
 }
 
 /// The inputs that a prediction leaves out, because their size is not known before they are read.
-pub fn of_unknown_size(flows: &[FlowFound]) -> impl Iterator<Item = String> {
+fn of_unknown_size(flows: &[FlowFound]) -> impl Iterator<Item = String> {
     let names = flows.iter().flat_map(|flow| &flow.of_unknown_size);
     names.map(|name| format!("the rows of {name}: their number is not known before they are read"))
 }
 
-/// The observations while all streams loaded rows of the largest flow.
-pub fn seen(largest: &FlowFound, streams: usize) -> ObservedLoad<'_> {
+/// The observations while all streams loaded rows of the largest flow, and those of a server alone.
+fn seen<'a>(
+    largest: &'a FlowFound,
+    server: Option<&ServerSpeeds>,
+    streams: usize,
+) -> ObservedLoad<'a> {
     let tried = largest.together_all.as_ref();
+    let network = server.and_then(|server| Some(server.network_bytes_s? / server.sent_per_text));
+    let destination = largest.destination_all.filter(|_| server.is_some());
     ObservedLoad {
         client_share: tried.map_or(0.0, Together::client_share),
         transform_share: tried.map_or(0.0, Together::transform_share),
@@ -109,14 +215,14 @@ pub fn seen(largest: &FlowFound, streams: usize) -> ObservedLoad<'_> {
         client_cores: tried.map_or(0.0, |tried| tried.client_cores),
         server_cores: tried.and_then(|tried| tried.server_cores),
         cores: cores() as f64,
-        network: None,
-        destination: None,
+        network,
+        destination: destination.map(|took| took.sent_bytes_s * largest.text_of_sent()),
         streams,
     }
 }
 
-/// The measured costs of a load. The caller adds those of the connection and of a server's disk.
-pub fn costs(
+/// The measured costs of a load, without those of a server's connection and disk.
+fn costs_found(
     with_speed: &[&FlowFound],
     read: &ReadFound,
     pieces: &[WorkPiece],
@@ -179,7 +285,7 @@ pub struct PredictedPhases {
 }
 
 /// Predicts a run that was stopped after its last row: nothing was measured, because nothing is left to load.
-pub fn tell_loaded(
+fn tell_loaded(
     report: &mut PreflightReport,
     options: &RunOptions<'_>,
     run_key: &RunKey,
@@ -197,7 +303,7 @@ pub fn tell_loaded(
 }
 
 /// Reports a prediction, and writes it for the run. If it cannot be written, the preflight still succeeds.
-pub fn tell(
+fn tell(
     report: &mut PreflightReport,
     options: &RunOptions<'_>,
     run_key: &RunKey,

@@ -5,9 +5,8 @@ use inrush_destination::{EncodeRows, ExpectedLoad, LoadVolume};
 use inrush_engine::error::Error;
 use inrush_engine::native::plan::LoadPlan;
 use inrush_engine::native::preflight::flow_found::FlowFound;
-use inrush_engine::native::preflight::{
-    Client, MakeEncoder, MeasuredDestination, ReadFound, Trials, measure,
-};
+use inrush_engine::native::preflight::predict::RunCosts;
+use inrush_engine::native::preflight::{MakeEncoder, MeasuredDestination, Trials, measure};
 use inrush_engine::pipeline::RunOptions;
 use inrush_engine::preflight::{Finding, PreflightOptions, PreflightReport, StepFound};
 use tokio::runtime::Runtime;
@@ -74,14 +73,12 @@ impl MeasuredDestination for MeasuredServer<'_> {
         self.preflight.plan.to_load_plan()
     }
 
-    fn client(&self) -> Client<'_> {
-        let Preflight {
-            plan,
-            options,
-            preflight_options,
-            ..
-        } = self.preflight;
-        Client::of(plan, options, preflight_options)
+    fn options(&self) -> &RunOptions<'_> {
+        self.preflight.options
+    }
+
+    fn preflight_options(&self) -> &PreflightOptions {
+        self.preflight.preflight_options
     }
 
     fn flows(&self) -> Result<Vec<FlowFound>, Error> {
@@ -101,13 +98,8 @@ impl MeasuredDestination for MeasuredServer<'_> {
         server.trials.findings.clone()
     }
 
-    fn volume(
-        &self,
-        flows: &[FlowFound],
-        read: &ReadFound,
-        server: &ServerFound,
-    ) -> Option<LoadVolume> {
-        let measured = MeasuredPlan::new(self.preflight.plan, &self.left, flows, read, server);
+    fn volume(&self, flows: &[FlowFound], server: &ServerFound) -> Option<LoadVolume> {
+        let measured = MeasuredPlan::new(self.preflight.plan, &self.left, flows, server);
         let volume = Volume::of_all(&measured, &pieces::of(&measured))?;
         Some(volume.of_load())
     }
@@ -126,14 +118,8 @@ impl MeasuredDestination for MeasuredServer<'_> {
         server_steps::server(self.preflight.plan, flows, server)
     }
 
-    fn predict(
-        &self,
-        flows: &[FlowFound],
-        read: &ReadFound,
-        server: &ServerFound,
-        report: &mut PreflightReport,
-    ) {
-        let measured = MeasuredPlan::new(self.preflight.plan, &self.left, flows, read, server);
-        predict::predict(self.preflight, &measured, report);
+    fn run_costs(&self, flows: &[FlowFound], server: &ServerFound) -> RunCosts {
+        let measured = MeasuredPlan::new(self.preflight.plan, &self.left, flows, server);
+        predict::run_costs(self.preflight, &measured)
     }
 }

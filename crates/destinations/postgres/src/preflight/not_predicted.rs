@@ -1,15 +1,13 @@
 //! The parts of a run that a prediction does not cover, because no trial can show them.
 
-use inrush_engine::native::preflight::model::Schedule;
-
 use crate::catalog::TableFacts;
 use crate::plan::{FlowPlan, Plan, Publish};
 
-/// A load longer than this has effects that a trial of a few seconds does not show.
-const SHORT_S: f64 = 60.0;
+/// The part that only a long run has.
+pub const IN_LONG_RUNS: &str = "slow-downs in long runs, such as checkpoints and slow disks";
 
-/// Each of them in words.
-pub fn parts(plan: &Plan, schedule: &Schedule) -> Vec<String> {
+/// Each of the others in words.
+pub fn parts(plan: &Plan) -> Vec<String> {
     let has = |wanted: fn(&FlowPlan) -> bool| plan.flows.iter().any(wanted);
     let lag = plan.settings.replica_lag_bytes_max;
     let slots = plan.settings.slot_bytes_max;
@@ -48,10 +46,6 @@ pub fn parts(plan: &Plan, schedule: &Schedule) -> Vec<String> {
         (
             lag.is_some() || slots.is_some(),
             "pauses for standbys and slots that are behind",
-        ),
-        (
-            schedule.load_s > SHORT_S,
-            "slow-downs in long runs, such as checkpoints and slow disks",
         ),
     ];
     let left_out = all.into_iter().filter(|(is_so, _)| *is_so);

@@ -13,11 +13,10 @@ use crate::driver::plan::{ContractEarlier, ContractPlan};
 use crate::error::Error;
 use crate::pipeline::RunOptions;
 use crate::plan::load_unit::LoadUnit;
-use crate::preflight::client::Client;
 use crate::preflight::flow_found::{self, FlowFound};
 use crate::preflight::measure::MeasuredDestination;
-use crate::preflight::read::ReadFound;
-use crate::preflight::result::{PreflightReport, PreflightStep, StepFound};
+use crate::preflight::predict::RunCosts;
+use crate::preflight::result::{PreflightStep, StepFound};
 use crate::preflight::trial::{TrialFound, Trials};
 use crate::preflight::{PreflightOptions, findings, steps};
 use crate::run::plan::LoadPlan;
@@ -52,8 +51,12 @@ impl MeasuredDestination for ContractPreflight<'_> {
         self.plan.to_load_plan()
     }
 
-    fn client(&self) -> Client<'_> {
-        Client::of(self.plan, self.options, self.preflight_options)
+    fn options(&self) -> &RunOptions<'_> {
+        self.options
+    }
+
+    fn preflight_options(&self) -> &PreflightOptions {
+        self.preflight_options
     }
 
     fn flows(&self) -> Result<Vec<FlowFound>, Error> {
@@ -97,7 +100,7 @@ impl MeasuredDestination for ContractPreflight<'_> {
     }
 
     /// A scratch destination does not show how much its tables and its log take.
-    fn volume(&self, flows: &[FlowFound], _: &ReadFound, _: &TrialFound) -> Option<LoadVolume> {
+    fn volume(&self, flows: &[FlowFound], _: &TrialFound) -> Option<LoadVolume> {
         Some(LoadVolume {
             text_bytes: self.text_bytes_left(flows),
             table_bytes: None,
@@ -126,14 +129,8 @@ impl MeasuredDestination for ContractPreflight<'_> {
         ]
     }
 
-    fn predict(
-        &self,
-        flows: &[FlowFound],
-        read: &ReadFound,
-        _: &TrialFound,
-        report: &mut PreflightReport,
-    ) {
-        predict::predict(self, flows, read, report);
+    fn run_costs(&self, flows: &[FlowFound], _: &TrialFound) -> RunCosts {
+        predict::run_costs(self, flows)
     }
 }
 

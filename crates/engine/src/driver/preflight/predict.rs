@@ -1,75 +1,25 @@
-//! Predicts the duration of the run from the measurements.
+//! What the driver of the contract knows of a run, for its prediction.
 
 use super::measure::ContractPreflight;
 use crate::driver::plan::ContractEarlier;
 use crate::pipeline::work_items;
 use crate::plan::load_unit::LoadUnit;
-use crate::plan::source_paces::source_paces;
 use crate::preflight::flow_found::FlowFound;
-use crate::preflight::model::{self, Beside, SharedSeconds, WorkPiece};
-use crate::preflight::predict::{self, LeftToRead, PredictedPhases};
-use crate::preflight::read::ReadFound;
-use crate::preflight::result::PreflightReport;
+use crate::preflight::model::{Beside, WorkPiece};
+use crate::preflight::predict::{PredictedPhases, RunCosts};
 
-/// Predicts the run; `None` if rows are left to load and no flow has a measured speed.
-pub fn predict(
-    preflight: &ContractPreflight<'_>,
-    flows: &[FlowFound],
-    read: &ReadFound,
-    report: &mut PreflightReport,
-) {
+/// The work that is left, and the time of the publish.
+pub fn run_costs(preflight: &ContractPreflight<'_>, flows: &[FlowFound]) -> RunCosts {
     let plan = preflight.plan;
     let with_speed: Vec<&FlowFound> = flows.iter().filter(|flow| flow.has_speed()).collect();
-    let mut flow_indexes = 0..plan.flows.len();
-    let has_work = flow_indexes.any(|flow| preflight.left(flow).next().is_some());
-    if matches!(plan.earlier, ContractEarlier::Stopped { .. }) && !has_work {
-        let phases = PredictedPhases {
-            plan_s: preflight.plan_s,
-            ..PredictedPhases::default()
-        };
-        predict::tell_loaded(report, preflight.options, &plan.run_key, &phases);
-    }
-    let Some(largest) = with_speed.first() else {
-        return;
-    };
-    let (pieces, switch_s) = pieces(preflight, &with_speed);
-    let text_bytes: f64 = pieces.iter().map(|piece| piece.text_bytes).sum();
-    if text_bytes <= 0.0 {
-        // Nothing is known of the work.
-        return;
-    }
-    let speeds = predict::speeds(&with_speed, plan.streams);
-    let schedule = model::schedule(&pieces, &speeds, plan.streams);
     let left = (0..plan.flows.len()).flat_map(|flow| preflight.left(flow));
-    let stored_bytes: u64 = left.map(LoadUnit::stored_bytes).sum();
+    let left: Vec<&LoadUnit> = left.collect();
+    let stored_bytes: u64 = left.iter().map(|unit| unit.stored_bytes()).sum();
+    let (pieces, switch_s) = pieces(preflight, &with_speed);
     let paced = pieces
         .iter()
         .map(|piece| piece.text_bytes * with_speed[piece.flow].paced_of_text);
-    let left = LeftToRead {
-        stored_bytes: stored_bytes as f64,
-        text_bytes,
-        paces: &source_paces(&plan.flows),
-    };
-    let read_limits = predict::shared(flows, read, &left);
-    let sent_pace_s = match plan.settings.rate_bytes_max {
-        Some(rate) => paced.sum::<f64>() / rate as f64,
-        None => 0.0,
-    };
-    let shared = SharedSeconds {
-        pace_s: read_limits.pace_s.max(sent_pace_s),
-        ..read_limits
-    };
-    let seen = predict::seen(largest, plan.streams);
-    let answer = model::answer(&schedule, &shared, &seen);
-    let phases = PredictedPhases {
-        plan_s: preflight.plan_s,
-        load_s: answer.load_s,
-        switch_s,
-        analyze_s: 0.0,
-        after_fixed_s: 0.0,
-    };
-    report.costs = predict::costs(&with_speed, read, &pieces, &phases, plan.streams);
-    let mut leaves_out: Vec<String> = predict::of_unknown_size(flows).collect();
+    let mut leaves_out = Vec::new();
     if plan.flows.iter().any(|flow| flow.facts.is_some()) {
         leaves_out
             .push("publishing into a target that has rows: the trial's target was new".to_owned());
@@ -78,8 +28,19 @@ pub fn predict(
         leaves_out
             .push("the statistics of the targets, which are updated after the publish".to_owned());
     }
-    let key = &plan.run_key;
-    predict::tell(report, preflight.options, key, &phases, answer, leaves_out);
+    RunCosts {
+        is_loaded: matches!(plan.earlier, ContractEarlier::Stopped { .. }) && left.is_empty(),
+        stored_bytes: stored_bytes as f64,
+        paced_bytes: paced.sum(),
+        pieces,
+        around: PredictedPhases {
+            plan_s: preflight.plan_s,
+            switch_s,
+            ..PredictedPhases::default()
+        },
+        leaves_out,
+        ..RunCosts::default()
+    }
 }
 
 /// The pieces of work that are left, the largest first, each with its COMMIT; and the seconds of publishing them.
@@ -87,6 +48,9 @@ fn pieces(preflight: &ContractPreflight<'_>, with_speed: &[&FlowFound]) -> (Vec<
     let plan = preflight.plan;
     let mut pieces = Vec::new();
     let mut switch_s = 0.0;
+    if with_speed.is_empty() {
+        return (pieces, switch_s);
+    }
     for index in 0..plan.flows.len() {
         let own = with_speed.iter().position(|flow| flow.index == index);
         let place = own.unwrap_or(0);

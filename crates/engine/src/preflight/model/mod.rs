@@ -12,4 +12,4 @@ mod answer;
 mod schedule;
 
 pub use answer::{Answer, ObservedLoad, SharedSeconds, answer};
-pub use schedule::{Beside, Schedule, Speed, WorkPiece, schedule};
+pub use schedule::{Beside, Speed, WorkPiece, schedule};
