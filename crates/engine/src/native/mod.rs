@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`run::LoadSteps`] | the steps of a run before its streams: its plan, the lock, the ledger |
 //! | [`sums::DriverSums`], [`sums::BatchSums`] | its own comparison of the rows that were sent with the rows that it has stored |
-//! | [`preflight::MeasuredDestination`] | what a preflight measures beside its trial loads, and what it predicts |
+//! | [`preflight::MeasuredDestination`] | what a preflight measures beside its trial loads, and the facts for its prediction |
 //!
 //! The destination fills in a [`plan::LoadPlan`], and a preflight tries loads in its `TrialPlace`. [`run::run`] loads such a
 //! plan, and callers use [`crate::driver_trait::Driver`].

@@ -6,7 +6,7 @@ pub use crate::preflight::findings::record_input_error;
 pub use crate::preflight::measure::{MeasuredDestination, measure};
 pub use crate::preflight::measuring_time::STEP_TIME;
 pub use crate::preflight::together::Together;
-pub use crate::preflight::trial::{TrialFound, Trials};
+pub use crate::preflight::trial::Trials;
 
 /// Findings for the user.
 pub mod findings {
@@ -31,9 +31,4 @@ pub mod planning {
 /// What a destination knows of its run, for the prediction.
 pub mod predict {
     pub use crate::preflight::predict::{PredictedPhases, RunCosts, ServerSpeeds};
-}
-
-/// The steps that a preflight reports.
-pub mod steps {
-    pub use crate::preflight::steps::{destination, together};
 }

@@ -10,8 +10,8 @@ use super::client::Client;
 use super::decode::MakeEncoder;
 use super::flow_found::FlowFound;
 use super::predict::{self, RunCosts};
-use super::result::{Finding, PreflightReport, StepFound, Weight};
-use super::trial::{TrialFlow, TrialSettings, Trials};
+use super::result::{Finding, PreflightReport, PreflightStep, StepFound, Weight};
+use super::trial::{TrialFlow, TrialFound, TrialSettings, Trials};
 use super::{MeasuringTime, PreflightOptions, files, findings, steps};
 use crate::error::Error;
 use crate::pipeline::RunOptions;
@@ -44,11 +44,6 @@ pub trait MeasuredDestination {
     /// Measures the destination: how fast it takes the rows of the flows ([`Trials::measure`]), and what is its own.
     fn destination(&self, trials: &mut Trials<'_>) -> Result<Self::Found, Error>;
 
-    /// What the measurements of the destination have found besides its speed.
-    fn findings(&self, _: &Self::Found) -> Vec<Finding> {
-        Vec::new()
-    }
-
     /// What the load is expected to write; `None` if the measurements do not show it.
     fn volume(&self, flows: &[FlowFound], destination: &Self::Found) -> Option<LoadVolume>;
 
@@ -56,8 +51,13 @@ pub trait MeasuredDestination {
     /// answers.
     fn hazards(&self, expected: &ExpectedLoad) -> inrush_destination::Result<Vec<Finding>>;
 
-    /// The measured steps from the network on.
-    fn steps(&self, flows: &[FlowFound], destination: &Self::Found) -> Vec<StepFound>;
+    /// The network to the destination. `why_not` is why it is not measured, if it is not.
+    fn network(&self, flows: &[FlowFound], destination: &Self::Found, why_not: &str) -> StepFound;
+
+    /// The log of a server; `None` if the destination has none.
+    fn log(&self, _: &[FlowFound], _: &Self::Found, _why_not: &str) -> Option<StepFound> {
+        None
+    }
 
     /// What the destination knows of its run, for the prediction.
     fn run_costs(&self, flows: &[FlowFound], destination: &Self::Found) -> RunCosts;
@@ -70,7 +70,7 @@ pub fn measure<D: MeasuredDestination>(
 ) -> Result<(), Error> {
     let plan = measured.plan();
     let streams = plan.streams;
-    let client = Client::of(plan, measured.options(), measured.preflight_options());
+    let client = Client::of(&plan, measured.options(), measured.preflight_options());
     let mut expected = ExpectedReading {
         streams,
         seconds: None,
@@ -99,6 +99,7 @@ pub fn measure<D: MeasuredDestination>(
             measuring_time,
         },
         flows: Vec::with_capacity(flows.len()),
+        found: TrialFound::default(),
     };
     for found in &mut flows {
         let flow = &plan.flows[found.index];
@@ -115,13 +116,13 @@ pub fn measure<D: MeasuredDestination>(
         trials.flows.push(flow);
     }
     let destination = measured.destination(&mut trials)?;
-    drop(trials);
+    let tried = trials.found;
     for found in &flows {
         let reading = &plan.flows[found.index].reading;
         let rejected = steps::rejected(reading, found.decoded.as_ref());
         report.findings.extend(rejected);
     }
-    report.findings.extend(measured.findings(&destination));
+    report.findings.extend(tried.findings.iter().cloned());
     load.volume = measured.volume(&flows, &destination);
     if load.volume.is_some() {
         report.findings.extend(of_destination(measured, &load));
@@ -129,7 +130,13 @@ pub fn measure<D: MeasuredDestination>(
     let splits = plan.flows.iter().map(|flow| flow.splits());
     report.files = files::of_all(splits, &flows, read.cached_share);
     report.steps = steps::client(&flows, &read, streams);
-    report.steps.extend(measured.steps(&flows, &destination));
+    let why_not = |step| tried.why_not(step);
+    let network = measured.network(&flows, &destination, why_not(PreflightStep::Network));
+    let alone = steps::destination(&flows, streams, why_not(PreflightStep::Destination));
+    let log = measured.log(&flows, &destination, why_not(PreflightStep::Log));
+    let together = steps::together(&flows, why_not(PreflightStep::Together));
+    let of_destination = [Some(network), Some(alone), log, Some(together)];
+    report.steps.extend(of_destination.into_iter().flatten());
     let costs = measured.run_costs(&flows, &destination);
     let paces = source_paces(&plan.flows);
     let found = (flows.as_slice(), &read);

@@ -94,10 +94,6 @@ impl MeasuredDestination for MeasuredServer<'_> {
         ServerFound::measure(self.preflight, trials)
     }
 
-    fn findings(&self, server: &ServerFound) -> Vec<Finding> {
-        server.trials.findings.clone()
-    }
-
     fn volume(&self, flows: &[FlowFound], server: &ServerFound) -> Option<LoadVolume> {
         let measured = MeasuredPlan::new(self.preflight.plan, &self.left, flows, server);
         let volume = Volume::of_all(&measured, &pieces::of(&measured))?;
@@ -114,8 +110,17 @@ impl MeasuredDestination for MeasuredServer<'_> {
         Ok(runtime.block_on(hazards::of_load(session, plan, expected))?)
     }
 
-    fn steps(&self, flows: &[FlowFound], server: &ServerFound) -> Vec<StepFound> {
-        server_steps::server(self.preflight.plan, flows, server)
+    fn network(&self, flows: &[FlowFound], server: &ServerFound, why_not: &str) -> StepFound {
+        server_steps::network(flows, server, why_not)
+    }
+
+    fn log(&self, flows: &[FlowFound], server: &ServerFound, why_not: &str) -> Option<StepFound> {
+        Some(server_steps::log(
+            self.preflight.plan,
+            flows,
+            server,
+            why_not,
+        ))
     }
 
     fn run_costs(&self, flows: &[FlowFound], server: &ServerFound) -> RunCosts {

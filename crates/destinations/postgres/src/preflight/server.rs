@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use inrush_engine::error::Error;
-use inrush_engine::native::preflight::{STEP_TIME, TrialFound, Trials};
+use inrush_engine::native::preflight::{STEP_TIME, Trials};
 use inrush_engine::preflight::PreflightStep;
 
 use super::hazards::WalSettings;
@@ -28,8 +28,6 @@ pub struct ServerFound {
     pub wal: Option<Wal>,
     /// The settings of its WAL.
     pub settings: WalSettings,
-    /// The steps that were not measured, and findings about the trials of the flows.
-    pub trials: TrialFound,
 }
 
 impl ServerFound {
@@ -54,11 +52,14 @@ impl ServerFound {
         let mut found = runtime.block_on(asking)?;
         let schema = &plan.settings.staging_schema;
         let Some(ground) = runtime.block_on(Ground::find(session, schema))? else {
+            let steps = [
+                PreflightStep::Network,
+                PreflightStep::Destination,
+                PreflightStep::Log,
+                PreflightStep::Together,
+            ];
             let why = "the role may not create tables, not even temporary ones";
-            found.trials = TrialFound::without_place(why);
-            for step in [PreflightStep::Network, PreflightStep::Log] {
-                found.trials.why_not.push((step, why.to_owned()));
-            }
+            trials.found.not_measured(&steps, why);
             return Ok(found);
         };
         let place = TrialServer {
@@ -72,12 +73,11 @@ impl ServerFound {
         };
         let network = network::measure(&place, plan.streams);
         let network = network.map_err(Error::from);
-        let mut told = TrialFound::default();
-        found.network = told.told(PreflightStep::Network, network)?;
-        found.trials = trials.measure(&place)?;
+        found.network = trials.found.told(PreflightStep::Network, network)?;
+        trials.measure(&place)?;
         let wal = wal::measure(&place, plan.streams, WAL_PATIENCE);
-        found.wal = told.told(PreflightStep::Log, wal.map_err(Error::from))?;
-        found.trials.why_not.extend(told.why_not);
+        let wal = wal.map_err(Error::from);
+        found.wal = trials.found.told(PreflightStep::Log, wal)?;
         Ok(found)
     }
 }

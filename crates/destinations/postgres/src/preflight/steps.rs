@@ -1,17 +1,15 @@
-//! Measurements of the server, as one line for each step.
+//! Measurements of the network and of the WAL, as one line for each step.
 
 use inrush_engine::native::preflight::flow_found::FlowFound;
-use inrush_engine::native::preflight::steps;
 use inrush_engine::preflight::{PreflightStep, StepFound};
 
 use super::server::ServerFound;
 use crate::plan::Plan;
 
-/// The steps from the network on.
-pub fn server(plan: &Plan, flows: &[FlowFound], server: &ServerFound) -> Vec<StepFound> {
-    let why_not = |step| server.trials.why_not(step);
+/// The network.
+pub fn network(flows: &[FlowFound], server: &ServerFound, why_not: &str) -> StepFound {
     let text_of_sent = text_of_sent(flows);
-    let network = match server.network {
+    match server.network {
         Some(network) => StepFound {
             step: PreflightStep::Network,
             one_bytes_s: Some(network.one_bytes_s * text_of_sent),
@@ -21,9 +19,13 @@ pub fn server(plan: &Plan, flows: &[FlowFound], server: &ServerFound) -> Vec<Ste
             took_s: network.took_s,
             note: Some(format!("round trip {:.2} ms", server.round_trip_s * 1e3)),
         },
-        None => StepFound::not_measured(PreflightStep::Network, why_not(PreflightStep::Network)),
-    };
-    let log = match (server.wal, text_of_table(flows)) {
+        None => StepFound::not_measured(PreflightStep::Network, why_not),
+    }
+}
+
+/// The WAL.
+pub fn log(plan: &Plan, flows: &[FlowFound], server: &ServerFound, why_not: &str) -> StepFound {
+    match (server.wal, text_of_table(flows)) {
         (Some(wal), Some(text_of_table)) => StepFound {
             step: PreflightStep::Log,
             one_bytes_s: None,
@@ -37,14 +39,8 @@ pub fn server(plan: &Plan, flows: &[FlowFound], server: &ServerFound) -> Vec<Ste
                 wal.commit_s * 1e3
             )),
         },
-        _ => StepFound::not_measured(PreflightStep::Log, why_not(PreflightStep::Log)),
-    };
-    vec![
-        network,
-        steps::destination(flows, plan.streams, why_not(PreflightStep::Destination)),
-        log,
-        steps::together(flows, why_not(PreflightStep::Together)),
-    ]
+        _ => StepFound::not_measured(PreflightStep::Log, why_not),
+    }
 }
 
 /// Bytes of text for each byte of the trial tables.

@@ -17,8 +17,8 @@ use crate::preflight::flow_found::{self, FlowFound};
 use crate::preflight::measure::MeasuredDestination;
 use crate::preflight::predict::RunCosts;
 use crate::preflight::result::{PreflightStep, StepFound};
-use crate::preflight::trial::{TrialFound, Trials};
-use crate::preflight::{PreflightOptions, findings, steps};
+use crate::preflight::trial::Trials;
+use crate::preflight::{PreflightOptions, findings};
 use crate::run::plan::LoadPlan;
 
 /// Why rows are not written, if no [`Scratch`] can be made.
@@ -45,7 +45,7 @@ pub struct ContractPreflight<'a> {
 }
 
 impl MeasuredDestination for ContractPreflight<'_> {
-    type Found = TrialFound;
+    type Found = ();
 
     fn plan(&self) -> LoadPlan {
         self.plan.to_load_plan()
@@ -85,22 +85,19 @@ impl MeasuredDestination for ContractPreflight<'_> {
         Ok(flow_found::largest(found))
     }
 
-    fn destination(&self, trials: &mut Trials<'_>) -> Result<TrialFound, Error> {
-        let place = match self.trial_place() {
-            Ok(Some(place)) => place,
-            Ok(None) => return Ok(TrialFound::without_place(NO_SCRATCH)),
+    fn destination(&self, trials: &mut Trials<'_>) -> Result<(), Error> {
+        let steps = [PreflightStep::Destination, PreflightStep::Together];
+        match self.trial_place() {
+            Ok(Some(place)) => return trials.measure(&*place),
+            Ok(None) => trials.found.not_measured(&steps, NO_SCRATCH),
             Err(Error::Interrupted) => return Err(Error::Interrupted),
-            Err(error) => return Ok(TrialFound::without_place(&findings::words(&error))),
-        };
-        trials.measure(&*place)
-    }
-
-    fn findings(&self, found: &TrialFound) -> Vec<Finding> {
-        found.findings.clone()
+            Err(error) => trials.found.not_measured(&steps, &findings::words(&error)),
+        }
+        Ok(())
     }
 
     /// A scratch destination does not show how much its tables and its log take.
-    fn volume(&self, flows: &[FlowFound], _: &TrialFound) -> Option<LoadVolume> {
+    fn volume(&self, flows: &[FlowFound], (): &()) -> Option<LoadVolume> {
         Some(LoadVolume {
             text_bytes: self.text_bytes_left(flows),
             table_bytes: None,
@@ -113,23 +110,14 @@ impl MeasuredDestination for ContractPreflight<'_> {
         self.destination.hazards(&targets, expected)
     }
 
-    fn steps(&self, flows: &[FlowFound], found: &TrialFound) -> Vec<StepFound> {
-        let why_not = |step| found.why_not(step);
-        vec![
-            StepFound::not_measured(
-                PreflightStep::Network,
-                "the network to this destination is not measured",
-            ),
-            steps::destination(
-                flows,
-                self.plan.streams,
-                why_not(PreflightStep::Destination),
-            ),
-            steps::together(flows, why_not(PreflightStep::Together)),
-        ]
+    fn network(&self, _: &[FlowFound], (): &(), _: &str) -> StepFound {
+        StepFound::not_measured(
+            PreflightStep::Network,
+            "the network to this destination is not measured",
+        )
     }
 
-    fn run_costs(&self, flows: &[FlowFound], _: &TrialFound) -> RunCosts {
+    fn run_costs(&self, flows: &[FlowFound], (): &()) -> RunCosts {
         predict::run_costs(self, flows)
     }
 }

@@ -42,6 +42,8 @@ pub struct Trials<'a> {
     pub settings: TrialSettings<'a>,
     /// The flows, the largest first.
     pub flows: Vec<TrialFlow<'a>>,
+    /// What is found besides the speeds.
+    pub found: TrialFound,
 }
 
 /// A flow that is tried.
@@ -79,16 +81,16 @@ pub struct TrialFound {
 
 impl Trials<'_> {
     /// Measures all flows in this place.
-    pub fn measure(&mut self, place: &dyn TrialPlace) -> Result<TrialFound, Error> {
-        let mut found = TrialFound::default();
+    pub fn measure(&mut self, place: &dyn TrialPlace) -> Result<(), Error> {
+        let found = &mut self.found;
         for flow in &mut self.flows {
-            flow.alone(place, &self.settings, &mut found)?;
+            flow.alone(place, &self.settings, found)?;
         }
         for flow in &mut self.flows {
-            flow.together(place, &self.settings, &mut found)?;
+            flow.together(place, &self.settings, found)?;
         }
         found.findings.extend(place.note().map(Finding::tells));
-        Ok(found)
+        Ok(())
     }
 }
 
@@ -230,13 +232,10 @@ impl TrialFlow<'_> {
 }
 
 impl TrialFound {
-    /// Nothing was measured, because there is no place for a trial.
-    pub fn without_place(why: &str) -> TrialFound {
-        let steps = [PreflightStep::Destination, PreflightStep::Together];
-        TrialFound {
-            why_not: steps.map(|step| (step, why.to_owned())).into(),
-            findings: Vec::new(),
-        }
+    /// Notes why some steps are not measured.
+    pub fn not_measured(&mut self, steps: &[PreflightStep], why: &str) {
+        self.why_not
+            .extend(steps.iter().map(|step| (*step, why.to_owned())));
     }
 
     /// Why a step was not measured.
@@ -287,5 +286,56 @@ impl TrialFound {
                 reading.input_kind().fix_rows()
             )),
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use inrush_destination::Error as ContractError;
+
+    use super::*;
+
+    fn refused() -> Error {
+        let error = ContractError::Refused {
+            doing: "creating a table".to_owned(),
+            message: "permission denied".to_owned(),
+            hint: None,
+        };
+        error.into()
+    }
+
+    fn lost() -> Error {
+        let error = ContractError::Lost {
+            doing: "creating a table".to_owned(),
+            reason: "reset by peer".to_owned(),
+            hint: String::new(),
+        };
+        error.into()
+    }
+
+    #[test]
+    fn an_error_of_the_destination_is_why_a_step_is_not_measured() {
+        let step = PreflightStep::Destination;
+        let mut found = TrialFound::default();
+        assert_eq!(found.told(step, Ok(7)).expect("a result"), Some(7));
+        assert_eq!(
+            found.why_not(step),
+            "no row of the sample reached this step"
+        );
+        let told: Option<u32> = found.told(step, Err(refused())).expect("a note");
+        assert_eq!(told, None);
+        assert_eq!(found.why_not(step), "creating a table: permission denied");
+        let other = found.why_not(PreflightStep::Together);
+        assert_eq!(other, "no row of the sample reached this step");
+    }
+
+    #[test]
+    fn a_lost_connection_and_a_stop_end_the_preflight() {
+        let step = PreflightStep::Together;
+        for error in [lost(), Error::Interrupted] {
+            let mut found = TrialFound::default();
+            assert!(found.told::<()>(step, Err(error)).is_err());
+            assert!(found.why_not.is_empty());
+        }
     }
 }
