@@ -89,7 +89,7 @@ pub trait TrialStream {
     }
 
     /// Does the work of a unit after its rows, up to its COMMIT or with it. `rows` is the number of rows that were written
-    /// and not refused. If that differs from the destination's own count, the call fails.
+    /// and not refused. A destination that counts them itself fails if its count differs.
     fn finish(&mut self, rows: u64) -> Result<AfterRows>;
 
     /// CPU seconds that the server has spent for this stream so far; `None` if they cannot be seen.

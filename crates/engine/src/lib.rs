@@ -6,11 +6,11 @@
 //!
 //! [`shares`] lets several processes load one run. `load` writes the rows of a plan to a destination, transaction by transaction.
 //!
-//! [`native`] is the surface for a destination that does not use the contract; apart from it, only what callers of the
-//! engine use is public.
+//! [`planner`] is the surface for a destination that makes its plan itself; apart from it, only what callers of the engine use is
+//! public.
 //!
-//! A [`driver_trait::Driver`] loads into destinations of one kind; [`driver`] is the one for every destination that
-//! implements the contract of `inrush_destination`. The engine names no destination and no source: its caller passes
+//! A [`driver_trait::Driver`] loads into destinations of one kind; [`driver`] plans for every destination that implements all of
+//! the contract of `inrush_destination`. The engine names no destination and no source: its caller passes
 //! them in. It never prints and never reads the environment.
 
 pub mod compare;
@@ -25,10 +25,10 @@ pub mod ledger;
 pub mod lineage;
 mod load;
 pub mod meter;
-pub mod native;
 pub mod peek;
 pub mod pipeline;
 pub mod plan;
+pub mod planner;
 pub mod preflight;
 pub mod reject_replay;
 pub mod report;

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use inrush_engine::error::Error;
-use inrush_engine::native::run::runtime;
+use inrush_engine::planner::run::runtime;
 use inrush_pgclient::DatabaseAddress;
 
 use super::error::PostgresError;

@@ -7,7 +7,8 @@
 //! [`postgres_driver`] is the entry for callers who do not know which
 //! driver loads.
 //!
-//! The engine calls this destination natively: it implements the traits of `inrush_engine::native`. The reasons:
+//! The engine runs a load by the contract, but the plan is made here ([`plan`]), with the parts of `inrush_engine::planner`. The
+//! reasons: `docs/design/one-driver.md`; more about this destination:
 //! `docs/design/streams.md`, `docs/design/exactly-once.md`, `docs/design/careful-loads.md` and `docs/design/switch.md`.
 
 mod abilities;

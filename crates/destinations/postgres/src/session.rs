@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use inrush_destination::{StreamMeter, Unmetered};
-use inrush_engine::native::load::Gauge;
+use inrush_engine::planner::load::Gauge;
 use inrush_pgclient::{DatabaseAddress, ServerConnection};
 use inrush_rows::pace::Pace;
 use tokio_postgres::Row;

@@ -40,8 +40,6 @@ pub struct Encoded {
     pub bytes: u64,
     /// Bytes of the text that they were made of.
     pub text_bytes: u64,
-    /// Their rows.
-    pub rows: u64,
 }
 
 /// A block of whole rows.
@@ -143,7 +141,6 @@ pub fn measure(
         }
         kept.bytes += more.bytes;
         kept.text_bytes += more.text_bytes;
-        kept.rows += more.rows;
     }
     Ok(found)
 }
@@ -151,7 +148,6 @@ pub fn measure(
 /// Counts a block, and keeps it if there is room.
 fn keep(encoded: &mut Encoded, block: &mut EncodedBlock) {
     encoded.bytes += block.bytes.len() as u64;
-    encoded.rows += block.rows;
     if encoded.blocks.len() * BLOCK_BYTES < KEPT_BYTES_MAX && block.rows > 0 {
         encoded.blocks.push(std::mem::take(block));
     }

@@ -11,7 +11,7 @@ use crate::plan::MemoryBound;
 use crate::plan::load_flow::LoadFlow;
 use crate::report::ServerReport;
 
-/// A plan of a package, as the driver runs it. It does not change once it is made.
+/// A plan of a package, as the driver runs it. It does not change once its run is prepared.
 ///
 /// A destination that makes its plan itself shares the facts and the flows, and keeps its own facts beside them.
 #[derive(Clone, Debug)]

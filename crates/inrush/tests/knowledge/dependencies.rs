@@ -23,7 +23,7 @@ const DEPARTURES: &[Departure] = &[
     Departure {
         from: "inrush-postgres",
         to: "inrush-engine",
-        why: "it implements the driver's own traits, inrush_engine::native (native_surface.rs)",
+        why: "it makes its plan itself, with inrush_engine::planner (planner_surface.rs)",
     },
     Departure {
         from: "inrush-sniff",

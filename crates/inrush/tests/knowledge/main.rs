@@ -1,11 +1,11 @@
 //! No source file outside a destination's crate knows which database it loads into: the test reads the sources of all
 //! other crates and reports lines that only fit one database. Texts for users (URLs, names of settings, the words of
 //! COPY's dialect) are allowed, except that texts in [`NAMELESS`] crates must not name a product. [`dependencies`]
-//! reads the dependencies of each crate from its `Cargo.toml`, and [`native_surface`] holds the engine's public modules
+//! reads the dependencies of each crate from its `Cargo.toml`, and [`planner_surface`] holds the engine's public modules
 //! to two lists.
 
 mod dependencies;
-mod native_surface;
+mod planner_surface;
 
 use std::fs;
 use std::path::{Path, PathBuf};

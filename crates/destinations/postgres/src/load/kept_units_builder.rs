@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use inrush_destination::SplitRecord;
-use inrush_engine::native::load::Part;
-use inrush_engine::native::plan::{KeyStart, LoadUnit, UnitPlace, identity};
-use inrush_engine::native::run::{KeptPart, KeptUnits};
+use inrush_engine::planner::load::Part;
+use inrush_engine::planner::plan::{KeyStart, LoadUnit, UnitPlace, identity};
+use inrush_engine::planner::run::{KeptPart, KeptUnits};
 use inrush_rows::ids::UnitKey;
 
 use crate::ledger::UnitRow;

@@ -1,8 +1,8 @@
 //! Checks that the ledger's ranges of a shared unit cover each fed file.
 
 use inrush_destination::{FedEnd, SplitRecord};
-use inrush_engine::native::plan::identity;
-use inrush_engine::native::run::coverage::check_file;
+use inrush_engine::planner::plan::identity;
+use inrush_engine::planner::run::coverage::check_file;
 use inrush_engine::verify::VerifyError;
 
 use crate::plan::UnitPlan;

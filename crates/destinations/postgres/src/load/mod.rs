@@ -36,9 +36,9 @@ mod verifying;
 mod was_switched;
 
 use inrush_engine::error::Error;
-use inrush_engine::native::plan::ContentChecks;
-use inrush_engine::native::run::{self, LoadSteps, Preparation, runtime};
 use inrush_engine::pipeline::{Failure, RunOptions, Success};
+use inrush_engine::planner::plan::ContentChecks;
+use inrush_engine::planner::run::{self, LoadSteps, Preparation, runtime};
 use inrush_package::Package;
 use tokio::runtime::Runtime;
 

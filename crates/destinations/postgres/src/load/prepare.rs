@@ -5,12 +5,12 @@ use std::sync::Arc;
 use inrush_destination::RunRecord;
 use inrush_engine::error::Error;
 use inrush_engine::ledger::Account;
-use inrush_engine::native::plan::ContentChecks;
-use inrush_engine::native::plan::identity::possible_changes;
-use inrush_engine::native::run::{
+use inrush_engine::pipeline::RunOptions;
+use inrush_engine::planner::plan::ContentChecks;
+use inrush_engine::planner::plan::identity::possible_changes;
+use inrush_engine::planner::run::{
     AlreadyLoaded, Preparation, RunFolder, announcements, new_run_name,
 };
-use inrush_engine::pipeline::RunOptions;
 use inrush_package::Package;
 use inrush_rows::plural::counted;
 use inrush_source::Input;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use arrow_array::RecordBatch;
 use inrush_destination::{LoadMethod, Written};
-use inrush_engine::native::plan::UnitPlace;
+use inrush_engine::planner::plan::UnitPlace;
 use inrush_package::ServerCopy;
 use inrush_verdict::Phase;
 

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use inrush_destination::address::POSTGRES_NAME_BYTES_MAX;
-use inrush_engine::native::plan::earlier::{EarlierWork, PackageRuns};
-use inrush_engine::native::plan::lineage::{self, RunLineage};
-use inrush_engine::native::plan::outputs;
-use inrush_engine::native::plan::since::sentences_if_all;
-use inrush_engine::native::plan::{
+use inrush_engine::plan::PlanError;
+use inrush_engine::planner::plan::earlier::{EarlierWork, PackageRuns};
+use inrush_engine::planner::plan::lineage::{self, RunLineage};
+use inrush_engine::planner::plan::outputs;
+use inrush_engine::planner::plan::since::sentences_if_all;
+use inrush_engine::planner::plan::{
     LedgerRecords, MemoryBound, PlanFacts, PlanOptions, abilities, identity, share_among,
 };
-use inrush_engine::plan::PlanError;
 use inrush_engine::report::ServerReport;
 use inrush_package::{LoadOrder, Package, ServerCopy};
 use inrush_rows::ids::RunKey;

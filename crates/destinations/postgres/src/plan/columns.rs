@@ -2,8 +2,10 @@
 
 use inrush_destination::address::POSTGRES_NAME_BYTES_MAX;
 use inrush_destination::sums::ColumnForm;
-use inrush_engine::native::plan::reading::{ColumnTyped, KnownColumns, TargetColumns, TargetTypes};
 use inrush_engine::plan::PlanError;
+use inrush_engine::planner::plan::reading::{
+    ColumnTyped, KnownColumns, TargetColumns, TargetTypes,
+};
 use inrush_pgclient::{ClientError, native_types};
 use inrush_pgcopy::{NativeShape, PgType};
 use inrush_rows::column::{Column, ColumnType, SpecialType};

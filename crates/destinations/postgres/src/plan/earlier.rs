@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use inrush_destination::RunRecord;
 use inrush_destination::SplitRecord;
-use inrush_engine::native::plan::changed::{self, FilesBefore, PlannedFiles};
-use inrush_engine::native::plan::earlier::{self, EarlierRun, EarlierWork, PackageRuns};
-use inrush_engine::native::plan::{PlanOptions, identity};
 use inrush_engine::plan::PlanError;
+use inrush_engine::planner::plan::changed::{self, FilesBefore, PlannedFiles};
+use inrush_engine::planner::plan::earlier::{self, EarlierRun, EarlierWork, PackageRuns};
+use inrush_engine::planner::plan::{PlanOptions, identity};
 use inrush_package::Mode;
 use inrush_rows::ids::{FileKey, RunKey, SplitKey, UnitKey};
 use inrush_source::Input;

@@ -1,8 +1,8 @@
 //! The error of planning, typed inside this crate.
 
 use inrush_engine::error::Error;
-use inrush_engine::native::plan::PlanRefusal;
 use inrush_engine::plan::PlanError;
+use inrush_engine::planner::plan::PlanRefusal;
 use inrush_package::PackageError;
 
 use crate::PostgresError;

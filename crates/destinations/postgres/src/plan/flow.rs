@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use inrush_engine::native::plan::LoadFlow;
 use inrush_engine::plan::PlanError;
+use inrush_engine::planner::plan::LoadFlow;
 use inrush_package::{Bounds, OneOrMany};
 
 use super::bounds::Interval;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use inrush_engine::native::plan::reading::ExpectPlan;
-use inrush_engine::native::sums::VerifyPlan;
 use inrush_engine::plan::PlanError;
+use inrush_engine::planner::plan::reading::ExpectPlan;
+use inrush_engine::planner::sums::VerifyPlan;
 use inrush_package::Verify;
 
 use super::Publish;

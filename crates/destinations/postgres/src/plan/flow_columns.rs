@@ -1,7 +1,7 @@
 //! Second stage of a flow's plan: its files, its columns, and its range partition key.
 
-use inrush_engine::native::plan::reading::FlowReading;
 use inrush_engine::plan::PlanError;
+use inrush_engine::planner::plan::reading::FlowReading;
 use inrush_package::{Bounds, Flow, Mode};
 use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::column_policy::ValueSource;

@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use inrush_engine::native::plan::{LoadFlow, Writes};
+use inrush_engine::planner::plan::{LoadFlow, Writes};
 use inrush_package::{IndexPolicy, Mode};
 use inrush_pgcopy::{NativeShape, PgType};
 use inrush_rows::ids::RunName;

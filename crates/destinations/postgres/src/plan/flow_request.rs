@@ -1,8 +1,8 @@
 //! The inputs of a flow's plan.
 
-use inrush_engine::native::plan::PlanOptions;
-use inrush_engine::native::plan::earlier::PackageRuns;
-use inrush_engine::native::plan::reading::ReadingRequest;
+use inrush_engine::planner::plan::PlanOptions;
+use inrush_engine::planner::plan::earlier::PackageRuns;
+use inrush_engine::planner::plan::reading::ReadingRequest;
 use inrush_package::{Flow, Package};
 
 use super::Commit;

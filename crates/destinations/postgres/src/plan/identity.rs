@@ -1,7 +1,7 @@
 //! Describes all settings that affect the rows and the staging tables of a flow's units, for the units' keys.
 
-use inrush_engine::native::plan::identity::description::{self, Description};
-use inrush_engine::native::plan::steps::StepPlan;
+use inrush_engine::planner::plan::identity::description::{self, Description};
+use inrush_engine::planner::plan::steps::StepPlan;
 use inrush_package::{Trailer, Verify};
 use inrush_rows::column::Column;
 use inrush_scan::Dialect;
@@ -201,7 +201,7 @@ fn unit_bounds(bounds: &UnitBounds) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use inrush_engine::native::plan::identity::golden::assert_golden;
+    use inrush_engine::planner::plan::identity::golden::assert_golden;
     use inrush_pgcopy::PgType;
     use inrush_rows::column::ColumnType;
 

@@ -1,6 +1,6 @@
 //! Fifth stage of a flow's plan: the partitions that its bounds declare, and the files of each.
 
-use inrush_engine::native::plan::partition_keys::first_keys;
+use inrush_engine::planner::plan::partition_keys::first_keys;
 use inrush_package::Bounds;
 
 use super::bounds::{self, Interval};

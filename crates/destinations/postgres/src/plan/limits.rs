@@ -1,7 +1,7 @@
 //! Memory, connections and locks that a plan needs.
 
-use inrush_engine::native::plan::{LoadMemory, MemoryBound};
 use inrush_engine::plan::PlanError;
+use inrush_engine::planner::plan::{LoadMemory, MemoryBound};
 use inrush_package::RunSettings;
 use inrush_rows::plural::counted_do;
 

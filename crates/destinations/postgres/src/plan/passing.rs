@@ -1,6 +1,6 @@
 //! Decides whether the rows of another PostgreSQL server can be sent on without decoding.
 
-use inrush_engine::native::plan::reading::FlowReading;
+use inrush_engine::planner::plan::reading::FlowReading;
 use inrush_pgclient::native_types;
 use inrush_rows::column::Column;
 use inrush_rows::column_policy::ColumnPolicies;

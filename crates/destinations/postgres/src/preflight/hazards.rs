@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use inrush_destination::{ExpectedLoad, LoadVolume};
-use inrush_engine::native::preflight::findings::{loaded_already, of_error, of_refusal};
+use inrush_engine::planner::preflight::findings::{loaded_already, of_error, of_refusal};
 use inrush_engine::preflight::Finding;
 use inrush_pgclient::connections_left::{CONNECTIONS_LEFT, ConnectionsLeft, LackOfConnections};
 

@@ -20,12 +20,12 @@ mod work_left;
 use std::time::Instant;
 
 use inrush_engine::error::Error;
-use inrush_engine::native::plan::PlanOptions;
-use inrush_engine::native::preflight::{findings, planning, record_input_error};
-use inrush_engine::native::run::runtime;
 use inrush_engine::pipeline::RunOptions;
 use inrush_engine::plan::PlanError;
 use inrush_engine::plan::flow_inputs::FlowAsked;
+use inrush_engine::planner::plan::PlanOptions;
+use inrush_engine::planner::preflight::{findings, planning, record_input_error};
+use inrush_engine::planner::run::runtime;
 use inrush_engine::preflight::{Finding, PreflightOptions, PreflightReport};
 use inrush_package::Package;
 use inrush_pgclient::ClientError;

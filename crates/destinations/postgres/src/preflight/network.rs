@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use inrush_engine::native::preflight::on_a_thread_each;
+use inrush_engine::planner::preflight::on_a_thread_each;
 
 use super::trial_server::TrialServer;
 use crate::block_socket::BLOCK_BYTES;
@@ -117,7 +117,7 @@ async fn send(server: &TrialServer<'_>, session: &Session) -> Result<(f64, u64),
         CopyWriter::begin(session, statement, pool.clone(), server.stop.clone(), doing).await?;
     let mut block = pool.take();
     block.extend_from_slice(BEGINNING);
-    while begun.elapsed() < server.measuring_time {
+    while begun.elapsed() < server.network_time {
         while block.len() < BLOCK_BYTES {
             block.extend_from_slice(&row);
         }

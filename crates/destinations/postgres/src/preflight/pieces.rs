@@ -1,7 +1,7 @@
 //! The pieces of work for the model, each with the time that it takes in addition to its rows.
 
-use inrush_engine::native::preflight::Together;
-use inrush_engine::native::preflight::model::{Beside, WorkPiece};
+use inrush_engine::planner::preflight::Together;
+use inrush_engine::planner::preflight::model::{Beside, WorkPiece};
 
 use super::predict::MeasuredPlan;
 use crate::plan::{FlowPlan, UnitPlan, statistics};

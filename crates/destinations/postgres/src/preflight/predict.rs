@@ -1,7 +1,7 @@
 //! What the server's driver knows of a run, for its prediction.
 
-use inrush_engine::native::preflight::flow_found::FlowFound;
-use inrush_engine::native::preflight::predict::{PredictedPhases, RunCosts, ServerSpeeds};
+use inrush_engine::planner::preflight::flow_found::FlowFound;
+use inrush_engine::planner::preflight::predict::{PredictedPhases, RunCosts, ServerSpeeds};
 use inrush_engine::preflight::Finding;
 use inrush_system::threads::cores;
 

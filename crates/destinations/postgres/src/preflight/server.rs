@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use inrush_engine::error::Error;
-use inrush_engine::native::preflight::{STEP_TIME, Trials};
+use inrush_engine::planner::preflight::{STEP_TIME, Trials};
 use inrush_engine::preflight::PreflightStep;
 
 use super::hazards::WalSettings;
@@ -69,7 +69,7 @@ impl ServerFound {
             plan,
             ground: &ground,
             stop: &preflight.options.stop,
-            measuring_time: STEP_TIME / 2,
+            network_time: STEP_TIME / 2,
         };
         let network = network::measure(&place, plan.streams);
         let network = network.map_err(Error::from);

@@ -1,6 +1,6 @@
 //! Measurements of the network and of the WAL, as one line for each step.
 
-use inrush_engine::native::preflight::flow_found::FlowFound;
+use inrush_engine::planner::preflight::flow_found::FlowFound;
 use inrush_engine::preflight::{PreflightStep, StepFound};
 
 use super::server::ServerFound;

@@ -1,6 +1,6 @@
 //! The time of a run before its streams begin, and after the last of them has ended.
 
-use inrush_engine::native::preflight::flow_found::{self, FlowFound};
+use inrush_engine::planner::preflight::flow_found::{self, FlowFound};
 use inrush_system::threads::cores;
 
 use super::predict::MeasuredPlan;

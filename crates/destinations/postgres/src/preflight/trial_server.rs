@@ -32,7 +32,7 @@ pub struct TrialServer<'a> {
     /// Asks to stop.
     pub stop: &'a Stop,
     /// Seconds for each measurement of the network.
-    pub measuring_time: Duration,
+    pub network_time: Duration,
 }
 
 impl TrialServer<'_> {

@@ -1,7 +1,7 @@
 //! Estimates how much the run writes on the server, to its WAL and its disk.
 
 use inrush_destination::LoadVolume;
-use inrush_engine::native::preflight::model::WorkPiece;
+use inrush_engine::planner::preflight::model::WorkPiece;
 
 use super::predict::MeasuredPlan;
 

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use inrush_destination::{Error, Result};
-use inrush_engine::native::run::Threads;
+use inrush_engine::planner::run::Threads;
 use inrush_rows::cancel::Stop;
 use tokio::runtime::Handle;
 use tokio::task::block_in_place;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use inrush_destination::{RefusedStagedRow, RowsInSource};
 use inrush_engine::error::Error;
-use inrush_engine::native::plan::LoadUnit;
-use inrush_engine::native::sums::Tally;
+use inrush_engine::planner::plan::LoadUnit;
+use inrush_engine::planner::sums::Tally;
 use inrush_engine::verify::VerifyError;
 
 use super::cause::{RefusalCause, RefusedTable, cause};

@@ -11,9 +11,9 @@ use arrow_array::types::{Date32Type, Int16Type, Int32Type, Int64Type, TimestampM
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
 use inrush_convert::{Converter, KeyType, KeyValue};
-use inrush_engine::native::plan::partition_keys::step_around;
-use inrush_engine::native::plan::{identity, wanted_bytes};
 use inrush_engine::plan::PlanError;
+use inrush_engine::planner::plan::partition_keys::step_around;
+use inrush_engine::planner::plan::{identity, wanted_bytes};
 use inrush_package::BoundsStep;
 use inrush_rows::column::Column;
 use inrush_rows::timestamp;

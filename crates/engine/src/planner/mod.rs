@@ -15,7 +15,7 @@
 //!
 //! The other names here are parts that its implementation uses. Nothing else of the engine is public for such a
 //! destination: the modules beside this one are public for those who call the engine (errors, events, options,
-//! reports). A test checks both lists (`crates/inrush/tests/knowledge/native_surface.rs`).
+//! reports). A test checks both lists (`crates/inrush/tests/knowledge/planner_surface.rs`).
 
 pub mod ledger;
 pub mod load;

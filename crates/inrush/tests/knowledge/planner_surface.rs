@@ -1,5 +1,5 @@
-//! The engine's public modules: those for its callers, and `native`, the surface for a destination that is reached
-//! natively. The destination PostgreSQL uses nothing else of the engine, and `native` has nothing that it does not use.
+//! The engine's public modules: those for its callers, and `planner`, the surface for a destination that makes its plan
+//! itself. The destination PostgreSQL uses nothing else of the engine, and `planner` has nothing that it does not use.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -32,8 +32,8 @@ const FOR_CALLERS: &[&str] = &[
     "verify",
 ];
 
-/// The surface for destinations that are reached natively.
-const NATIVE: &str = "native";
+/// The surface for destinations that make their plans themselves.
+const PLANNER: &str = "planner";
 
 #[test]
 fn the_engine_has_no_other_public_modules() {
@@ -41,19 +41,19 @@ fn the_engine_has_no_other_public_modules() {
     let mut found = BTreeSet::new();
     public_modules(&engine.join("lib.rs"), &engine, "", &mut found);
     let mut expected: BTreeSet<String> = FOR_CALLERS.iter().map(ToString::to_string).collect();
-    expected.insert(NATIVE.to_owned());
+    expected.insert(PLANNER.to_owned());
     assert_eq!(found, expected);
 }
 
 #[test]
-fn postgresql_takes_of_the_engine_what_callers_use_and_what_is_native() {
+fn postgresql_takes_of_the_engine_what_callers_and_planners_use() {
     let mut found = Vec::new();
     for path in sources(&crates().join("destinations/postgres/src")) {
         let text = fs::read_to_string(&path).expect("a source");
         for taken in paths_of_engine(&text) {
             let is_meant =
                 |module: &&str| taken == **module || taken.starts_with(&format!("{module}::"));
-            if !FOR_CALLERS.iter().chain(&[NATIVE]).any(is_meant) {
+            if !FOR_CALLERS.iter().chain(&[PLANNER]).any(is_meant) {
                 found.push(format!("{}: {taken}", path.display()));
             }
         }
@@ -66,7 +66,7 @@ fn postgresql_takes_of_the_engine_what_callers_use_and_what_is_native() {
 }
 
 #[test]
-fn the_native_surface_has_only_names_that_postgresql_takes() {
+fn the_planner_surface_has_only_names_that_postgresql_takes() {
     let own = sources(&crates().join("destinations/postgres/src"));
     let own: Vec<String> = own
         .iter()
@@ -74,7 +74,7 @@ fn the_native_surface_has_only_names_that_postgresql_takes() {
         .collect();
     let mut unused = Vec::new();
     let mut names = 0;
-    for path in sources(&crates().join("engine/src/native")) {
+    for path in sources(&crates().join("engine/src/planner")) {
         let text = fs::read_to_string(&path).expect("a source");
         for name in exported(&text) {
             names += 1;
@@ -109,7 +109,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Adds the public modules that a file declares, and those in them, but not those in [`NATIVE`].
+/// Adds the public modules that a file declares, and those in them, but not those in [`PLANNER`].
 fn public_modules(file: &Path, folder: &Path, before: &str, found: &mut BTreeSet<String>) {
     let text = fs::read_to_string(file).expect("a source");
     let declared = text.lines().filter_map(|line| {
@@ -118,7 +118,7 @@ fn public_modules(file: &Path, folder: &Path, before: &str, found: &mut BTreeSet
     });
     for name in declared {
         let path = format!("{before}{name}");
-        if path != NATIVE {
+        if path != PLANNER {
             let own = folder.join(name);
             let file = match own.is_dir() {
                 true => own.join("mod.rs"),
@@ -169,8 +169,8 @@ fn has_word(text: &str, word: &str) -> bool {
 fn names_are_found_in_groups_and_alone() {
     let text = "/// One.\npub use crate::a::One;\n\npub mod b {\n    pub use crate::b::{\n        Two,\n        three,\n    };\n}\n";
     assert_eq!(exported(text), ["One", "Two", "three"]);
-    let text = "use inrush_engine::native::plan::{A, b};\nlet x = inrush_engine::fault::reach();";
-    assert_eq!(paths_of_engine(text), ["native::plan", "fault::reach"]);
+    let text = "use inrush_engine::planner::plan::{A, b};\nlet x = inrush_engine::fault::reach();";
+    assert_eq!(paths_of_engine(text), ["planner::plan", "fault::reach"]);
     assert!(has_word("use a::{Part, Parts};", "Part"));
     assert!(!has_word("use a::Parts;", "Part"));
 }
