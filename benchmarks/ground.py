@@ -1,7 +1,7 @@
 """Shared code of the benchmarks: data, server, measured commands, results.
 
-Public tools only: tpchgen-cli makes dbgen's files, psql and PostgreSQL are the wheel's or
-Debian's.
+Public tools only: tpchgen-cli makes dbgen's files; psql and PostgreSQL come from a wheel or from
+Debian.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def arguments(description: str) -> argparse.ArgumentParser:
         description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )
     parser.add_argument(
-        "--rounds", type=int, default=ROUNDS, help="rounds, all sides in turn in each"
+        "--rounds", type=int, default=ROUNDS, help="the rounds; each measures all sides in turn"
     )
     parser.add_argument("--version", type=int, default=18, choices=servers.VERSIONS)
     parser.add_argument(
@@ -188,9 +188,9 @@ class Measure:
     server_cpu_s: float
     client_resident_kib_max: int
     # The processor time of everything else on the machine during the measurement, including
-    # background processes of the server and the kernel, and the time that the host took from a
-    # virtual machine.
+    # background processes of the server and the kernel.
     others_cpu_s: float = 0.0
+    # The time that the host took from a virtual machine.
     stolen_cpu_s: float = 0.0
 
 
@@ -230,7 +230,7 @@ def wait_for_sessions(server: Server) -> None:
     with server.connect() as connection:
         while not _children(server) <= {pid for (pid,) in connection.execute(query)}:
             if time.monotonic() > deadline:
-                sys.exit(f"sessions of ended clients are there after {SESSIONS_END_S} s still")
+                sys.exit(f"sessions of ended clients still exist after {SESSIONS_END_S} s")
 
 
 def _children(server: Server) -> set[int]:

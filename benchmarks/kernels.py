@@ -285,7 +285,9 @@ def main() -> None:
         description=(__doc__ or "").splitlines()[0],
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    parser.add_argument("--rounds", type=int, default=5, help="rounds, all sides in turn in each")
+    parser.add_argument(
+        "--rounds", type=int, default=5, help="the rounds; each measures all sides in turn"
+    )
     parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
     options = parser.parse_args()
     about = ground.machine(None)

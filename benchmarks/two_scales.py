@@ -72,7 +72,7 @@ def page(facts: dict[str, object], found: Found, streams: int) -> str:
         f"{ground.spread(over_limit(found, large))} at scale {large:g}; the second over the first: "
         f"**{facts['time_growth']:.3f}** (at most {TIME_LIMIT}).",
         f"Peak memory at scale {large:g} over that at {small:g}: **{facts['memory_growth']:.3f}** "
-        f"(at most {MEMORY_LIMIT}); at most {facts['memory_peak']:.0f} MiB "
+        f"(at most {MEMORY_LIMIT}); the largest peak: {facts['memory_peak']:.0f} MiB "
         f"(at most {memory_bound(streams)}).",
         "",
         "To repeat: `make bench-ways`, or `.venv/bin/python benchmarks/two_scales.py`.",

@@ -112,7 +112,7 @@ def test_a_value_that_changes_in_a_columnstore_is_found(inrush: Inrush, made: Pa
         "column `s_nationkey`, sum: ",
         "column `s_comment`, octets: ",
         "nothing was switched",
-        "remove lake, and run it again",
+        "remove lake, and run the same command again",
     )
     assert "s_name" not in outcome.output
     assert not (inrush.folder / "lake" / "supplier").exists()
@@ -140,7 +140,8 @@ def test_an_interrupted_load_into_a_columnstore_says_what_stays(inrush: Inrush, 
     # The signal comes early, long before the switch, which nothing interrupts.
     with inrush.stopped_by("stop_until_asked:run_entered", *words) as running:
         running.send(signal.SIGINT)
-        running.resume().wait().expect(INTERRUPTED, "remove x.duckdb, and run it again")
+        stopped = running.resume().wait()
+        stopped.expect(INTERRUPTED, "remove x.duckdb, and run the same command again")
     inrush(*words).expect(USAGE, "x.duckdb exists already")
     (inrush.folder / "x.duckdb").unlink()
     inrush(*words).expect(CLEAN)

@@ -362,7 +362,7 @@ def test_an_interrupted_preflight_leaves_no_database_file(inrush: Inrush) -> Non
         running.wait_until_stopped()
         assert list(inrush.folder.glob(".inrush-preflight-*"))
         running.send(signal.SIGINT)
-        running.resume().wait().expect(INTERRUPTED, "nothing is left")
+        running.resume().wait().expect(INTERRUPTED, "nothing is left behind")
     assert sorted(path.name for path in inrush.folder.iterdir()) == before
 
 

@@ -44,7 +44,7 @@ def test_a_share_of_rows_may_be_rejected(newest_database: Database, inrush: Inru
         return inrush("run", inrush.write("package.toml", text))
 
     # The load stops as soon as it is certain to exceed the limit.
-    run(0.001).expect(REJECT_LIMIT, "of at most", "rows.csv:", "the limit is 0.1 %")
+    run(0.001).expect(REJECT_LIMIT, "(or fewer)", "rows.csv:", "the limit is 0.1 %")
     assert state(newest_database) == before
     run(0.099).expect(REJECT_LIMIT, "100 of 1000 rows were rejected", "the limit is 9.9 %")
     assert state(newest_database) == before

@@ -25,7 +25,7 @@ def test_rows_that_a_step_filters_are_not_said_to_be_removed(
     replayed = inrush("rejects", "replay", folder.name).expect(
         CLEAN, "had rejected 2 rows: 1 loaded now, 1 filtered by steps"
     )
-    # The runs of a package are its own and the replays of their rejects.
+    # The runs of a package include the replays of its rejects.
     listed = inrush("lineage", "t", "package.toml", "--json").expect(CLEAN).output
     runs = [(run["package"], run["rows_loaded"]) for run in json.loads(listed)]
     assert runs == [(f"test rejects of {folder.name}", 1), ("test", 1)]

@@ -14,8 +14,9 @@ const MAJOR_MIN: u32 = 18;
 /// The folders in it: control files and scripts, and the library.
 const PARTS: [&str; 2] = ["extension", "lib"];
 
-/// The folder for the server's settings; `None` if this version has no such setting. A server that runs as another user
-/// gets a copy in its private folder `private`, because that user may not reach the original.
+/// The folder that the server's settings name. It is `None` if this version has no such settings, if a part of the
+/// extension is missing, or if the settings cannot name the folder. A server that runs as another user gets a copy in
+/// its private folder `private`, because that user may not reach the original.
 pub(crate) fn reachable(
     folder: &Path,
     major: u32,

@@ -2,8 +2,8 @@
 //!
 //! A package may name the data folder, and others may write to the package's folder: they may exchange a link on the way to
 //! the data, or the data folder itself, between a check and the start of the server. So a path is resolved once and its
-//! folder is opened once. The checks look into the open folder. The server gets the resolved path; before each program is
-//! started on it, and once the server runs, it must still be the open folder.
+//! folder is opened once. The checks look into the open folder. The server gets the resolved path. This path must still
+//! lead to the open folder before each program is started with it, and again when the server runs.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use crate::error::EmbeddedError;
 
-/// An id, a version and a path are small; a path has 4,096 bytes at most.
+/// The most bytes that are read of a small file. It holds an ID, a version, or a path of at most 4,096 bytes.
 const SMALL_BYTES_MAX: u64 = 4_096;
 
 /// An open data folder.
@@ -66,7 +66,7 @@ impl OpenFolder {
         read_small(file)
     }
 
-    /// Writes a small file with the caller's access alone, in place of an existing one of that name.
+    /// Writes a small file that only the caller can read and write. Replaces an existing file of that name.
     pub fn write_small(&self, name: &str, text: &[u8]) -> io::Result<()> {
         match unlinkat(&self.handle, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
@@ -82,7 +82,7 @@ impl OpenFolder {
         self.require_same(self.path.symlink_metadata())
     }
 
-    /// Fails if a process, which must be of this user or a child, has another working folder.
+    /// Fails if a process has another working folder. The process must run as this user or be a child.
     pub fn require_works_here(&self, process_id: u32) -> Result<(), EmbeddedError> {
         self.require_in_place()?;
         let folder = PathBuf::from(format!("/proc/{process_id}/cwd"));

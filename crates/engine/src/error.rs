@@ -91,9 +91,9 @@ pub enum Error {
     },
     /// A larger share of the rows was rejected than the flow accepts.
     #[error(
-        "flow `{flow}`: {rejected} of {}{rows} rows were rejected; the limit is {} %; nothing was \
+        "flow `{flow}`: {rejected} of {rows} rows{} were rejected; the limit is {} %; nothing was \
          switched{}",
-        if *at_end { "" } else { "at most " }, share_max * 100.0,
+        if *at_end { "" } else { " (or fewer)" }, share_max * 100.0,
         reject.as_ref().map_or(String::new(), |reject| format!("\n  {}", reject.summary()))
     )]
     RejectShare {
@@ -167,7 +167,7 @@ pub enum Error {
     },
     /// The run whose rejects are to be replayed was never switched in.
     #[error(
-        "run {run} {}, so its rejects are not the only rows missing from its targets",
+        "run {run} {}, so other rows than its rejects are missing from its targets, too",
         match state {
             Some(RunState::Discarded) => "was given up",
             Some(RunState::Undone) => "was undone",

@@ -151,7 +151,7 @@ fn bare_kind(place: SqlPlace, value: &str, before: &str) -> Result<Option<ValueK
             "the value contains a quote or a backslash, which could end the text around it",
             |parameter| {
                 format!(
-                    "write {{{parameter}:literal}} in place of '{{{parameter}}}', quotes and all ({{{parameter}:identifier}} \
+                    "write {{{parameter}:literal}} without quotes in place of '{{{parameter}}}' ({{{parameter}:identifier}} \
                      for a name)"
                 )
             },

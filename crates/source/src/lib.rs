@@ -1,9 +1,9 @@
 //! The contract of a source: inputs, their splits, and chunks of whole rows with their places; errors, and the cost of
 //! reading.
 //!
-//! [`contract`](Source) has the traits, `docs/specs/source.md` their promises, `crates/source_conformance` the tests
-//! that hold each source to them. Files are the first implementation (`crates/sources/files`). Nothing in this crate
-//! opens anything.
+//! The traits are in [`contract`](Source). Their promises are in `docs/specs/source.md`, and `crates/source_conformance`
+//! tests each source against these promises. Files are the first implementation (`crates/sources/files`). Nothing in
+//! this crate opens anything.
 
 mod chosen_columns;
 mod chunks;

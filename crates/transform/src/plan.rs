@@ -57,7 +57,7 @@ struct Bound {
 }
 
 impl<'a> Steps<'a> {
-    /// A plan for flows whose steps run in this evaluator.
+    /// A planner for flows whose steps run in this evaluator.
     pub fn new(evaluator: &'a Evaluator) -> Result<Steps<'a>, StepErrorKind> {
         let link = evaluator.connect().map_err(engine)?;
         Ok(Steps { link, evaluator })
@@ -84,8 +84,8 @@ impl<'a> Steps<'a> {
             .collect()
     }
 
-    /// Plans the steps of a flow with these columns. All faults are found, in the order of the steps; a step after a
-    /// faulty one sees the columns of the sound ones.
+    /// Plans the steps of a flow with these columns. All faults are found, in the order of the steps. Later
+    /// steps see all columns except derived ones with a fault.
     pub fn plan(
         &self,
         columns: &[InputColumn],

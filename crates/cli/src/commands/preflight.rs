@@ -69,7 +69,7 @@ pub fn preflight(
         match inrush::preflight_of(&reached.package, &options, &preflight_options, &defaults) {
             Err(inrush::Error::Interrupted) => {
                 return Err(CommandError::Stopped {
-                    hint: "nothing was loaded, and nothing is left".to_owned(),
+                    hint: "nothing was loaded, and nothing is left behind".to_owned(),
                 });
             }
             report => report?,

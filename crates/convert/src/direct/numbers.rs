@@ -1,7 +1,7 @@
 //! Integers, floats and decimals.
 //!
-//! The loops never end early, so that the compiler can vectorize them. They also read the values in the slots of NULLs:
-//! at worst the column is then made from its text.
+//! The loops never end early, so that the compiler can vectorize them. They also check the values in the slots of NULLs.
+//! If such a value does not fit, the column is made from its text, which is slower but has the same result.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, PrimitiveArray};
 use arrow_schema::DataType;
 
-/// Integers of one width as those of another one.
+/// Converts integers to another width. `None` if a value does not fit, or if the values are not integers.
 macro_rules! integers {
     ($name:ident, $target:ty) => {
         pub(super) fn $name(values: &ArrayRef) -> Option<ArrayRef> {
@@ -65,7 +65,7 @@ pub(super) fn of<T: ArrowPrimitiveType>(made: Vec<T::Native>, values: &ArrayRef)
 pub(super) fn float32(values: &ArrayRef) -> Option<ArrayRef> {
     (*values.data_type() == DataType::Float32).then(|| {
         let values_of = values.as_primitive::<Float32Type>().values();
-        // Other bits of a NaN do not appear in its text.
+        // All NaNs have the same text, so they become the same NaN here, too.
         let made = values_of.iter().map(|value| match value.is_nan() {
             true => f32::NAN,
             false => *value,
@@ -96,7 +96,7 @@ pub(super) fn float64(values: &ArrayRef) -> Option<ArrayRef> {
     Some(of::<Float64Type>(made, values))
 }
 
-/// Decimals with at most as many digits after the point, and integers.
+/// Converts integers, and decimals with at most `scale` digits after the point. `None` if a value does not fit.
 pub(super) fn decimal(values: &ArrayRef, precision: u8, scale: u8) -> Option<ArrayRef> {
     macro_rules! from {
         ($source:ty, $scale:expr) => {

@@ -36,7 +36,7 @@ impl MergeObstacle {
             ),
             MergeObstacle::EqualNulls(index) => format!(
                 "{target} has the unique index {} on the key ({key}), which treats NULL as equal to NULL; an upsert adds \
-                 each row with a NULL in its key as a new row",
+                 each row with a NULL in its key as a new row, which the index may refuse",
                 identifier(index)
             ),
         };

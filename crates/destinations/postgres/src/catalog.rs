@@ -43,7 +43,7 @@ pub struct TableFacts {
     pub structure: String,
     /// Names of foreign keys from it; attaching a partition checks them row by row.
     pub foreign_keys: Vec<String>,
-    /// Rules on INSERT that are not disabled: they write other rows than the inserted ones.
+    /// Rules on INSERT that are not disabled: they may write other rows than the inserted ones.
     pub insert_rules: Vec<String>,
     /// The table access method, if it is not the database's own default.
     pub access_method: Option<String>,

@@ -13,7 +13,7 @@ use rustix::event::{Timespec, epoll};
 
 use super::client::{Answered, Client, Latencies, Measured, latencies, record};
 
-/// The longest sleep of a worker, so that each second is sent soon after its end and a stop is noticed.
+/// The longest sleep of a worker: the measurements of a second are sent soon after its end, and a stop is noticed soon.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 
 /// The longest wait for answers after a stop, so that a hanging server does not delay the end.
@@ -22,15 +22,16 @@ const DRAIN_MAX: Duration = Duration::from_secs(5);
 /// The length of the bins in which answers are counted.
 pub const BIN: Duration = Duration::from_millis(100);
 
-/// The measurements of a worker in one second, or the message that nothing earlier will follow.
+/// The measurements of a worker in one second. It is sent even if there are none, because it also means that nothing
+/// earlier will follow.
 pub struct SecondPart {
     /// The number of the worker.
     pub worker: usize,
     /// The second of the run; the worker has sent all seconds before it.
     pub second: u32,
-    /// Latencies: in an open loop from the intended start.
+    /// The latencies from sending; in an open loop, from the intended start.
     pub latencies: Latencies,
-    /// The latencies from sending, in an open loop.
+    /// In an open loop, also the latencies from sending.
     pub naive: Option<Latencies>,
 }
 
@@ -266,7 +267,7 @@ fn note_end(common: &Common, client: &mut Client) -> usize {
     1
 }
 
-/// A client that fails ends the run, because the rest of it would not count.
+/// A client that fails ends the run, because without it the rest of the run would not count.
 fn fail(common: &Common, number: usize, failure: CallFailure) -> (usize, CallFailure) {
     common.halt.store(true, Ordering::Relaxed);
     (number, failure)

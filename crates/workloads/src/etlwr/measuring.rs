@@ -177,7 +177,7 @@ impl Measurement<'_> {
             return Some(match place.refuse_existing() {
                 Ok(()) => format!("{measured}the same command measures everything again"),
                 Err(_) => format!(
-                    "{measured}remove {path}, and run it again: a columnstore is loaded from the beginning"
+                    "{measured}remove {path}, and run the same command again: a columnstore is loaded from the beginning"
                 ),
             });
         }
@@ -197,7 +197,7 @@ impl Measurement<'_> {
             inrush::Error::Verify(VerifyError::Sums { .. } | VerifyError::Rows { .. }) => {
                 if let Some(place) = self.settings.columnstore() {
                     return Some(format!(
-                        "something changed values in staging: remove {}, and run it again",
+                        "something changed values in staging: remove {}, and run the same command again",
                         place.path().display()
                     ));
                 }

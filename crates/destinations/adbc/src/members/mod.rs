@@ -34,7 +34,7 @@ const DOING: &str = "cannot look at the reference of a lookup";
 /// The table that keeps the members of a reference until the publish: schema, name, and both in SQL.
 pub type KeptTable = (Option<String>, String, String);
 
-/// A reference that gets members, the same for all lookups that compare the same columns.
+/// A reference that gets members. Lookups with the same table, key and number share it.
 #[derive(Clone, Debug)]
 pub struct MemberTable {
     vendor: Vendor,
@@ -48,7 +48,7 @@ pub struct MemberTable {
     next_number: Option<String>,
     /// The index of the first target whose lookups add members to it.
     pub target: usize,
-    /// The targets that have numbers of its members, by their indexes, each with the column.
+    /// The targets into which its numbers are loaded: the index of each, and the column that gets the number.
     staged: Vec<(usize, String)>,
     /// The schema and the name of the table that keeps the members until the publish.
     pub stored: (Option<String>, String),

@@ -117,7 +117,7 @@ fn check_rules(target: &FlowTarget<'_>, facts: &TableFacts) -> Result<(), PlanEr
     };
     Err(target.refusal(
         format!(
-            "has the rule {} on INSERT, which does not write the rows themselves",
+            "has the rule {} on INSERT, which may write other rows than the loaded ones",
             identifier(rule)
         ),
         format!(

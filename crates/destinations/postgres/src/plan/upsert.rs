@@ -95,7 +95,7 @@ async fn immediate_indexes(
                 .refusal(
                     format!(
                         "has the unique index {index} on the key ({names}), which treats NULL as equal to NULL (NULLS NOT \
-                         DISTINCT); an upsert adds each row with a NULL in its key as a new row"
+                         DISTINCT); an upsert adds each row with a NULL in its key as a new row, which the index may refuse"
                     ),
                     "make the columns of the key NOT NULL, or make the index without NULLS NOT DISTINCT",
                 )

@@ -1,5 +1,5 @@
-//! Tests of the loader's side of both levels, without a server; `tests/postgres/test_verify.py` compares it with the
-//! servers' answers.
+//! Tests of what the loader computes for `verify = "sums"` and `"rows"`, without a server. `tests/postgres/test_verify.py`
+//! compares it with the servers' answers.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ fn batch(rows: &[(Option<i32>, Option<&str>)]) -> RecordBatch {
 }
 
 fn tally(level: Verify, batches: &[RecordBatch]) -> Vec<String> {
-    let mut tally = Tally::new(&plan(level).alone()).expect("more than counted");
+    let mut tally = Tally::new(&plan(level).alone()).expect("the level computes sums");
     for batch in batches {
         tally.add(batch);
     }

@@ -9,7 +9,7 @@ use crate::plan::flow_inputs::TypedField;
 use crate::plan::typed_rows;
 
 /// Why no value of a derived column fits its column of the target, and how to fix it; `None` if values may fit. `field` is the
-/// derived column as typed rows.
+/// derived column as a field of typed rows.
 pub fn never_fits(
     derived: &DerivedTarget,
     field: &TypedField,
@@ -29,7 +29,7 @@ pub fn never_fits(
     Some((what, hint))
 }
 
-/// The fix for a type that a column of typed rows could not take either.
+/// The fix for two types that the plan also refuses for files of typed rows.
 fn misfit_hint(from: &ColumnType, into: &ColumnType) -> String {
     let fitting = sql_name(from);
     let change = match (from, into) {
