@@ -1,8 +1,8 @@
 """A server of TDS that reads bulk loads of lineitem and throws them away, for `tds_clients.py`.
 
-It answers the queries that a client sends before a load: those of Inrush by the double of the
-tests, those of foreign clients like the recording server. It is slower than a SQL Server, so only
-the processor time of its clients is measured, not its own.
+It answers the queries that a client sends before a load. If the client is Inrush, the tests'
+double answers; other clients get the answers of the recording server. It is slower than a SQL
+Server, so only the processor time of its clients is measured, not its own.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _PIECE_BYTES = 4 << 20
 # int and bigint that are NOT NULL; integers and decimals with a length.
 _FIXED_BYTES = {0x38: 4, 0x7F: 8}
 _INTEGER, _DECIMAL = 0x26, 0x6A
-# The pattern of a row matches fewer bytes. This many bytes of a piece are kept, because a row may
-# begin in them.
+# The last bytes of a piece are kept, because a row may begin in them. The pattern of a row matches
+# fewer bytes than this.
 _BEGINNING_BYTES_MAX = 72
 
 

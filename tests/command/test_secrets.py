@@ -85,7 +85,7 @@ WAYS = ["variable", "file", "in_url", "whole_url", "package", "service"]
 
 
 def told(way: str, inrush: Inrush, database: Database) -> tuple[str, dict[str, str]]:
-    """Return the package's URL and the environment, one of which contains the password."""
+    """Return the URL of the package and the environment that give the password to a run."""
     encoded = urllib.parse.quote(SECRET, safe="")
     if way == "variable":
         return database.url, {"PGPASSWORD": SECRET}
@@ -291,7 +291,7 @@ def test_what_a_variable_holds_is_shown_nowhere(newest_database: Database, inrus
     ]:
         assert folder not in text, file
         assert role not in text, file
-    # The command in the message restores the undone rows.
+    # A replay reads the variables again, so it loads the corrected row.
     [rejects] = inrush.folder.glob("runs/*/rejects/*.rejects")
     rejects.write_text(rejects.read_text().replace("x,1,Bob", "2,1,Bob"))
     inrush("rejects", "replay", rejects.parents[1].name, environment=environment).expect(CLEAN)

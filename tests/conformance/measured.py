@@ -92,7 +92,7 @@ class Measuring:
                 if not reject["reason"] or reject["column"] != "v":
                     found.faults.append(f"the reject of {label(value)} says only {reject}")
                 if str(number) in stored:
-                    found.faults.append(f"{label(value)} is a reject, and there")
+                    found.faults.append(f"{label(value)} is a reject, and was loaded too")
             elif str(number) not in stored:
                 found.faults.append(f"{label(value)} is lost")
             elif stored[str(number)] != canonical(type_.name, value):

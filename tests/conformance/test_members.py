@@ -171,8 +171,8 @@ def test_keys_of_two_columns_in_two_flows_share_a_member(customers: Customers) -
         mode="append",
     )
     first += adding("r1", "n1", "near") + adding("r2", "n2", "far")
-    # By name, `number` sorts before `zone`, and `no` before `region`, so the order of the key's
-    # columns differs.
+    # By name, `number` sorts before `zone`, and `no` before `region`. The file, the step and the
+    # reference have these columns in the other order.
     second = flow("b", "b.csv", columns=["id int", "zone text", "number bigint"], mode="append")
     second += adding("zone", "number", "shop")
     path = inrush.write("package.toml", place.package(first, second))
@@ -231,7 +231,7 @@ def test_the_first_members_of_an_empty_reference(customers: Customers) -> None:
     outcome = customers.inrush("run", customers.package()).expect(CLEAN)
     assert members_of(outcome) == [members]
     customers.assert_loaded(rows)
-    # No other row gets the number of an existing row.
+    # No new member gets the number of a deleted one.
     taken = customers.place.query("SELECT count(*) FROM customers WHERE customer_key <= 5")
     assert taken == [(0,)]
 
@@ -258,7 +258,7 @@ def test_killed_and_run_again(customers: Customers, point: str) -> None:
 def test_others_add_members_before_it_is_run_again(
     customers: Customers, point: str, mode: str
 ) -> None:
-    """Members of kept units were added by others meanwhile, with other numbers."""
+    """Between the runs, others add members of the kept units, which get other numbers."""
     if mode == "append":
         customers.make_target()
     rows = customers.write(4, 1_000, 60)

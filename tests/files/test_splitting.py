@@ -320,7 +320,7 @@ def test_a_user_can_prove_it(inrush: Inrush, kind: Kind) -> None:
     )
     for more in ([], ["--range-bytes", "777"]):
         outcome = inrush("verify", "--split", kind.name, "--format", format_words, *more)
-        outcome.expect(CLEAN, "the same in pieces as in one go")
+        outcome.expect(CLEAN, "gives the same as reading in one go")
 
 
 MARK = "\ufeff"
@@ -338,7 +338,7 @@ def test_what_stands_before_the_header_is_no_difference(inrush: Inrush, name: st
     inrush.write("a.csv", BEGINNINGS[name])
     for more in ([], ["--range-bytes", "1"]):
         outcome = inrush("verify", "--split", "a.csv", *more)
-        outcome.expect(CLEAN, "the same in pieces as in one go")
+        outcome.expect(CLEAN, "gives the same as reading in one go")
 
 
 @pytest.mark.parametrize("text", [f"{MARK}1,Ann\n2,Bob\n", f"{MARK}\n1,Ann\n"])
@@ -347,7 +347,7 @@ def test_a_mark_before_rows_is_no_difference(inrush: Inrush, text: str) -> None:
     words = ("--format", "csv,no_header", "--range-bytes")
     for range_bytes in ("1", "2", "3", "4", "5"):
         outcome = inrush("verify", "--split", "a.csv", *words, range_bytes)
-        outcome.expect(CLEAN, "the same in pieces as in one go")
+        outcome.expect(CLEAN, "gives the same as reading in one go")
 
 
 @pytest.mark.parametrize("quote", ["", ",quote="])
@@ -387,7 +387,7 @@ def test_an_end_marker_is_a_reject_wherever_a_chunk_ends(
         assert {reject["code"] for reject in found} == {"end_marker"}
         assert newest_database.rows(f"SELECT count(*) FROM t{streams}") == [(60_000,)]
     outcome = inrush("verify", "--split", name, "--format", "tsv", "--range-bytes", "9999")
-    outcome.expect(CLEAN, "fed by one reader", "the same in pieces as in one go")
+    outcome.expect(CLEAN, "fed by one reader", "gives the same as reading in one go")
 
 
 def test_the_files_of_a_package_can_be_proven(inrush: Inrush) -> None:
@@ -407,7 +407,7 @@ def test_the_files_of_a_package_can_be_proven(inrush: Inrush) -> None:
     inrush.write("feed.toml", written + '\n[parameters]\ndata = "nowhere"\n')
     words = ("verify", "--split", "feed.toml", "--set", "data=data")
     outcome = inrush(*words, "--range-bytes", "7").expect(CLEAN)
-    assert outcome.output.count("the same in pieces as in one go") == 3
+    assert outcome.output.count("gives the same as reading in one go") == 3
     for part in ("data/a.dat: 500 records", "data/b.dat: 500 records", "data/c.csv: 2 records"):
         assert part in outcome.output
     outcome = inrush(*words, "--flow", "records").expect(CLEAN, "b.dat")

@@ -90,7 +90,7 @@ def is_allowed(refused: str, loaded: Loaded) -> bool:
     """Whether a load may be refused for this reason: its formats, or a setting that it names."""
     of_formats = (
         "is one value by this format and another by",
-        "which it writes itself, does not fill",
+        "cannot be used: a value that it writes",
     )
     if any(reason in refused for reason in of_formats):
         return True

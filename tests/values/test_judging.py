@@ -59,7 +59,7 @@ def test_a_refused_load_is_a_fault_unless_it_says_which_setting() -> None:
     refused = Loaded(refused={0: "%Y is one value by this format and another by %y"})
     assert not judge(small("12"), refused).faults
     said = (
-        'the format "%D%l" cannot be used: "07/15/24 4", which it writes itself, does not fill it'
+        'the format "%D%l" cannot be used: a value that it writes, "07/15/24 4", does not fill it'
     )
     refused = Loaded(refused={0: said})
     assert not judge(small("12"), refused).faults

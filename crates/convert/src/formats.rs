@@ -1,9 +1,9 @@
 //! Declared formats of dates and times, in strftime's letters.
 //!
-//! The library reads them. Texts that it would silently change are found and rejected: numbers that touch and lack
-//! digits ([`format_pieces`](super::format_pieces) has the rules); a 60th second, which it takes for the 59th; parts
-//! that contradict each other; a 12-hour clock without AM or PM; and parts that the column cannot keep. Formats of
-//! fixed width in digits, which are the most common, also have a quick path.
+//! The library reads them. Texts that it would silently change are found and rejected: adjacent numbers with
+//! too few digits ([`format_pieces`](super::format_pieces) has the rules); a 60th second, which it takes for the 59th;
+//! parts that contradict each other; a 12-hour clock without AM or PM; and parts that the column cannot keep. Formats
+//! of fixed width in digits, which are the most common, also have a quick path.
 
 use inrush_rows::calendar::{self, DAY_MICROSECONDS};
 use inrush_rows::column::Column;
@@ -60,7 +60,7 @@ impl Format {
         if time != jiff::civil::Time::midnight() {
             return Err(time_lost());
         }
-        // Years of four digits.
+        // A year has at most four digits, so the days fit.
         Ok(days as i32)
     }
 
@@ -112,7 +112,7 @@ impl Format {
         Ok(whole_seconds * 1_000_000 + microseconds)
     }
 
-    /// The error for a text that cannot be read only because digits are missing.
+    /// The error for a text with too few digits; `None` for any other text.
     pub fn digits_missing(&self, text: &[u8]) -> Option<ValueError> {
         self.pieces.walk(text).err()
     }
@@ -222,7 +222,7 @@ fn check(format: &str, format_use: FormatUse, year_pivot: Option<u16>) -> Result
     }
     pieces
         .walk(text.as_bytes())
-        .map_err(|error| format!("{text:?}, which it writes itself, {}", error.reason))?;
+        .map_err(|error| format!("a value that it writes, {text:?}, {}", error.reason))?;
     Ok(pieces)
 }
 
@@ -383,7 +383,7 @@ mod tests {
         half_of_24: FormatUse::Timestamp, "%Y-%m-%d %H:%M %p" => "%p";
         zone_name: FormatUse::TimestampTz { zone: DeclaredZone::Other }, "%Y-%m-%d %H:%M %Q" => "%Q";
         epoch_without_zone: FormatUse::Timestamp, "%s" => "timestamptz";
-        epoch_with_more: FormatUse::TimestampTz { zone: DeclaredZone::Other }, "%s%.f" => "alone";
+        epoch_with_more: FormatUse::TimestampTz { zone: DeclaredZone::Other }, "%s%.f" => "the only code";
         utc_in_a_zone: FormatUse::TimestampTz { zone: DeclaredZone::Other }, "%Y-%m-%dT%H:%M:%SZ"
             => "ends with \"Z\"";
         utc_in_words: FormatUse::TimestampTz { zone: DeclaredZone::Other }, "%d.%m.%Y %H:%M:%S%.f UTC "

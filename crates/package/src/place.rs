@@ -151,7 +151,7 @@ impl PackageOrigin {
         }
     }
 
-    /// The place of the key of the setting at `path`, else of the setting.
+    /// The place of the key of the setting at `path`. If the file does not have this key, the place of the setting.
     pub fn key_place(&self, path: &str) -> Place {
         match (&self.file, self.keys.get(path)) {
             (Some(file), Some(span)) => Place::in_text(file, &self.text, span.clone()),

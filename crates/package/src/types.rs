@@ -104,15 +104,15 @@ pub struct RunSettings {
     /// Refuse a load that does not fit on the server's disk, if Inrush can read the disk's free space.
     #[serde(skip_serializing_if = "is_true")]
     pub disk_check: bool,
-    /// Whether to warn about columns whose values the server may silently round, cut or rewrite, or to refuse the
-    /// load. Only the server reads the text of such columns: ranges, composites, geometric types, text search, XML,
-    /// types of extensions.
+    /// `"refuse"`: the load is refused if the server may silently round, cut or rewrite the values of a column.
+    /// Default: `"warn"`. Only the server reads the text of such columns: ranges, composites, geometric types, text
+    /// search, XML, types of extensions.
     #[serde(skip_serializing_if = "UncheckedTypes::is_default")]
     pub unchecked_types: UncheckedTypes,
     /// Whether PostgreSQL stores the rows by its extension `inrush_fastcopy`, which takes less time than COPY.
     #[serde(skip_serializing_if = "ServerCopy::is_default")]
     pub server_copy: ServerCopy,
-    /// Where the events of OpenLineage go, which tell a catalog of lineage what the run does. Default: nowhere.
+    /// Where the events of OpenLineage go. They tell a lineage catalog what the run does. Default: nowhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_lineage: Option<OpenLineage>,
     /// The schema of the ledger's tables.
@@ -122,7 +122,7 @@ pub struct RunSettings {
 }
 
 impl RunSettings {
-    /// True if the package says that its targets are analyzed. A package that does not say it leaves that to the destination.
+    /// True if the package says that its targets are analyzed. If it does not say so, the destination decides.
     pub fn asks_to_analyze(&self) -> bool {
         self.analyze == Some(true)
     }
@@ -298,7 +298,7 @@ pub enum Verify {
     Rows,
 }
 
-/// The answer to a load into columns whose values the server may change silently.
+/// Whether to load into columns whose values the server may change silently.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum UncheckedTypes {

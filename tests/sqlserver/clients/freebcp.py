@@ -19,7 +19,7 @@ EMPTY = "\x00"
 
 
 def freebcp(direction: str, data: Path, port: int) -> None:
-    """Run it, on a server that a file of settings names."""
+    """Run `freebcp`. It finds the server in a settings file."""
     settings = data.with_name("freetds.conf")
     lines = ["host = 127.0.0.1", f"port = {port}", "tds version = 7.4", "client charset = UTF-8"]
     # Without a size for texts, FreeTDS cuts long ones.

@@ -32,7 +32,7 @@ class Transaction:
         self.rows: list[Row] = []
         self.chunks: list[Chunk] = []
         self.tables: set[Table] = set()
-        # The committed rows of each table when a transaction of SNAPSHOT first looked at one.
+        # For SNAPSHOT: the committed rows of each table when the transaction first read a table.
         self.snapshot: dict[Table, tuple[list[list[Any]], list[Chunk]]] | None = None
 
 
@@ -72,7 +72,7 @@ class Chunk:
 
 @dataclass
 class Check:
-    """A CHECK; without trust it proves nothing to SWITCH."""
+    """A CHECK constraint. SWITCH relies on it only if it is trusted."""
 
     name: str
     condition: Node
@@ -141,7 +141,7 @@ class Table:
 
 @dataclass
 class File:
-    """A file of a database, with its sizes in pages; one of the log has no filegroup."""
+    """A file of a database, with its sizes in pages. A log file has no filegroup."""
 
     name: str
     filegroup: str | None
@@ -187,12 +187,12 @@ class Database:
         self.pages_of_a_row = 0
         # The catalog counts each row this many times, because tests have few rows.
         self.counted_rows_of_a_row = 1
-        # The rows of a full rowgroup, and the fewest rows of a batch that are compressed. The
-        # reason why builds of columnstores close their last rowgroups, if it is not that no rows
-        # are left. Whether the login may see rowgroups.
+        # The rows of a full rowgroup, and the fewest rows of a batch that are compressed.
         self.rowgroup_rows_max = 1_048_576
         self.compressed_rows_min = 102_400
+        # Why the last rowgroup of a build is not full; None: no more rows (RESIDUAL_ROW_GROUP).
         self.trims_builds_for: str | None = None
+        # Whether the login may see rowgroups.
         self.shows_rowgroups = True
         # Properties of the server; others are NULL.
         self.properties: dict[str, Any] = {"PRODUCTVERSION": "16.0.1000.6", "ENGINEEDITION": 3}

@@ -205,7 +205,7 @@ fn told(file: &SourceFile, check: &SplitCheck) -> String {
         counted(check.range_count as u64, "piece"),
     );
     match &check.difference {
-        None => format!("{read}: the same in pieces as in one go"),
+        None => format!("{read}: reading in pieces gives the same as reading in one go"),
         Some(difference) => format!(
             "{read}: NOT the same in {} {} to {}: {} in one go, {} in pieces. Do not load this \
              file by several streams (--streams 1 reads it in one go), and please report it",

@@ -3,8 +3,8 @@
 //! This is a quick path like those of the kernels. It converts a column of a batch if the target's type is the same or
 //! covers the range of the column's type, and if each value of the batch fits (a text with a NUL byte does not). It
 //! never accepts a value whose text would be rejected, and never changes one. If any value of the batch does not fit,
-//! it converts nothing, and the column is made from the values' text ([`typed_rows`](super::typed_rows)), which also
-//! words the rejects. Tests compare the two paths.
+//! it converts nothing: the column is then made from the values' text ([`typed_rows`](super::typed_rows)), and that path
+//! also writes the reasons of the rejects. Tests compare the two paths.
 
 mod bytes;
 mod numbers;

@@ -119,7 +119,7 @@ pub enum ShareError {
         flow: String,
         /// Rows rejected in all shares.
         rejected: u64,
-        /// Rows accepted at most.
+        /// The most rows that may be rejected.
         limit: u64,
     },
 }

@@ -81,8 +81,8 @@ fn fix_of_code(code: &str) -> Option<&'static str> {
         "42P01" => "name a table that exists, with its schema",
         "53300" => "lower `max_connections` of the source, or raise that of the server",
         "55P03" => {
-            "another session has locked the table, or waits for a lock on it behind this load, such as ALTER TABLE: run the same \
-             command again when it has ended, or raise `lock_timeout_ms` of [run]"
+            "another session has locked the table, or waits behind this load for a lock on it (for example with ALTER TABLE): run \
+             the same command again when that session has ended its transaction, or raise `lock_timeout_ms` of [run]"
         }
         "57014" => "somebody cancelled the statement: run the same command again",
         "72000" => {

@@ -3,12 +3,12 @@
 //! # Why no row is lost
 //!
 //! A row counts as loaded once the mark is above its value, so a row with a smaller value must not be committed later. A value
-//! that was taken in its own transaction, such as `now()`, is not before the start of this transaction. So no row that is
-//! not committed yet has a value before the start of the oldest open transaction. That start is the bound; it is asked for
+//! that was taken in its own transaction, such as `now()`, is not before the start of this transaction. So the values of
+//! all uncommitted rows are at or after the start of the oldest open transaction. That start is the bound; it is asked for
 //! before the snapshot is taken, so all transactions that have ended since are in the snapshot.
 //!
-//! A transaction's start time is taken a little before other sessions can see the transaction. So the bound is never
-//! later than [`UNSEEN`] before the query.
+//! A transaction's start time is taken a little before other sessions can see the transaction. So the bound is at
+//! least [`UNSEEN`] earlier than the query.
 //!
 //! A column such as `timestamptz(0)` rounds its values, possibly to a time before that start. So the bound is lowered
 //! by half of the column's last digit.
@@ -185,7 +185,7 @@ fn oldest_transaction(
             "read from that server, or set `lag` in `since`, such as lag = \"5 minutes\"",
         ));
     }
-    // The statement takes its time before it looks at the transactions. COMMIT AND CHAIN, or one message with COMMIT
+    // The time of the statement is fixed before it looks at the transactions. COMMIT AND CHAIN, or one message with COMMIT
     // and BEGIN, starts a transaction whose time is that of the message. Between the two transactions, the session
     // shows no transaction, only the time of the message (`query_start`).
     let sql = format!(
@@ -255,8 +255,8 @@ pub struct Read<'a> {
     pub transactions: &'a str,
 }
 
-/// Finds the range in the transaction of the snapshot. A relation whose rows are found by an index loses its pages, so it is not
-/// cut.
+/// Finds the range in the transaction of the snapshot. If the server finds the rows of a relation by an index, the relation is
+/// not cut into ranges of pages: its `pages` become `None`.
 pub fn find_range(
     session: &mut BlockingSession,
     since: &Since,

@@ -123,7 +123,7 @@ fn credentials(settings: &BTreeMap<String, String>, folder: &Path) -> Result<Cre
     if let [one, other, ..] = ways[..] {
         return Err(address(
             &format!("the connection has both {one} and {other}"),
-            "leave one of them out: a token and a ticket name their user",
+            "leave one of them out: a token or a ticket already names the user",
         ));
     }
     if given("server_spn") && !is_integrated {

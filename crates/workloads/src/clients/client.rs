@@ -304,7 +304,7 @@ mod tests {
 
     use super::*;
 
-    /// A connection that records the bytes that it is sent.
+    /// A connection that keeps the calls that are queued.
     struct Kept {
         calls: Arc<Mutex<Vec<Call>>>,
         file: std::fs::File,

@@ -21,7 +21,7 @@ pub async fn indexes(
         return Err(target
             .mismatch(
                 format!("the key column `{missing}` of the upsert is not loaded"),
-                "name only columns that are loaded in `key`",
+                "in `key`, name only columns that are loaded",
             )
             .into());
     }

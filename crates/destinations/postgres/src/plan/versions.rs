@@ -128,7 +128,7 @@ impl VersionsPlan {
                 return Err(target
                     .mismatch(
                         format!("the column `{name}` of `{setting}` is not loaded"),
-                        format!("name only columns that are loaded in `{setting}`"),
+                        format!("in `{setting}`, name only columns that are loaded"),
                     )
                     .into());
             }

@@ -117,7 +117,7 @@ impl<'a> AskedMerge<'a> {
         if let Some(name) = missing {
             return Err(self.mismatch(
                 format!("the key column `{name}` of the upsert is not loaded"),
-                "name only columns that are loaded in `key`",
+                "in `key`, name only columns that are loaded",
             ));
         }
         let key: Vec<&ColumnPlan> = self.key.iter().filter_map(loaded).collect();
@@ -157,7 +157,7 @@ impl<'a> AskedMerge<'a> {
         if let Some(name) = track.find(|name| !is_loaded(name)) {
             return Err(self.mismatch(
                 format!("the column `{name}` of `scd.track` is not loaded"),
-                "name only columns that are loaded in `scd.track`",
+                "in `scd.track`, name only columns that are loaded",
             ));
         }
         let is_of_key = |name: &str| key.iter().any(|column| column.name == name);
