@@ -85,7 +85,7 @@ fn load_rows(
         }) => arguments,
         Ok(_) => {
             return Err(alone(CommandError::Usage {
-                what: "the arguments select another command than load".to_owned(),
+                what: "the arguments name another command than load".to_owned(),
                 hint: "see help(inrush.load)".to_owned(),
             }));
         }
