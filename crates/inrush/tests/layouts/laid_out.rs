@@ -13,10 +13,12 @@ use inrush_destination::{
     Abilities, Ability, Address, CancelRun, ColumnForm, CommittedRecord, CountedUnit, Destination,
     Error, Layout, LoadMethod, NewRun, OpenRun, PastRun, PublishStep, Published, PublishesInto,
     ResolvedType, Result, RowsInSource, RunLedger, RunRecord, SplitFacts, StagedRows, StagedSums,
-    StreamSetup, TargetFacts, TargetName, TargetPlan, UndoRequest, UndoneRun, UnitPart, UnitRecord,
-    UnitStream, Written,
+    StreamSetup, TargetFacts, TargetName, TargetPlan, TrialPlace, UndoRequest, UndoneRun, UnitPart,
+    UnitRecord, UnitStream, Written,
 };
 use inrush_rows::ids::{RunKey, UnitKey};
+
+use super::trial_place::{TrialHere, TrialSeen};
 
 /// Bytes of text of a split, and of a commit of a fed file: small, so that a small file has several splits.
 const UNIT_BYTES: u64 = 64 << 10;
@@ -53,6 +55,8 @@ pub struct Scene {
     pub counts_units: AtomicBool,
     /// A flaw: a row of the first unit is not counted, if it counts units.
     pub misses_a_row: AtomicBool,
+    /// The trial loads of preflights, if it has a place for them.
+    pub trials: Mutex<Option<Vec<TrialSeen>>>,
     /// What happened to units, in its order.
     pub steps: Mutex<Vec<UnitStep>>,
     /// Called once, after the runs were read from the ledger, and before they are returned.
@@ -166,6 +170,14 @@ impl Destination for LaidOut {
 
     fn sum_forms(&self, target: &TargetPlan) -> Result<Vec<ColumnForm>> {
         self.inner.sum_forms(target)
+    }
+
+    fn trial_place(&self, targets: &[TargetPlan]) -> Result<Option<Box<dyn TrialPlace + '_>>> {
+        let trials = self.scene.trials.lock().expect("no stream has panicked");
+        let place = trials
+            .is_some()
+            .then(|| TrialHere::new(&self.scene, targets));
+        Ok(place.map(|place| Box::new(place) as _))
     }
 }
 

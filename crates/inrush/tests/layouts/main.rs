@@ -9,6 +9,7 @@ mod finished_units;
 mod laid_out;
 mod outdated_plan;
 mod shares;
+mod trial_place;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -176,6 +177,7 @@ fn scene(lay_out: impl Fn(&[SplitFacts<'_>]) -> Layout + Send + Sync + 'static) 
         finishes_left: AtomicUsize::new(usize::MAX),
         counts_units: AtomicBool::new(false),
         misses_a_row: AtomicBool::new(false),
+        trials: Mutex::default(),
         steps: Mutex::default(),
         meanwhile: Mutex::default(),
         joined_commits_are_lost: false,
