@@ -41,7 +41,7 @@ __all__ = [
 if not TYPE_CHECKING:  # With `__getattr__`, a type checker would accept any name of the package.
 
     def __getattr__(name: str) -> object:
-        """Import the names for Python programs on first use, because the command needs none."""
+        """Import the API for Python programs on first use, because the command does not need it."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         home = (

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 
-# README.md says what it means.
+# The exit status of an interrupted command (README.md).
 INTERRUPTED = 130
 ENDS = (signal.SIGINT, signal.SIGTERM)
 
@@ -20,7 +20,7 @@ def main() -> int:
     from inrush.wheel import own_package, site_packages
 
     found = site_packages()
-    # The command handles signals by itself; handlers of Python would run only after its end.
+    # The command handles signals by itself; Python's handlers would run only after it ends.
     for number in ENDS:
         signal.signal(number, signal.SIG_DFL)
     return _inrush.main(sys.argv[1:], found, own_package())

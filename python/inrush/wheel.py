@@ -18,5 +18,5 @@ def site_packages() -> str | None:
 
 
 def own_package() -> str:
-    """Return this package's folder; `server` in it has the extension, if it was built."""
+    """Return this package's folder; its subfolder `server` has the extension, if it was built."""
     return os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120

@@ -40,7 +40,7 @@ def results(inrush: Inrush) -> dict[str, Any]:
 
 
 def left(database: Database) -> list[str]:
-    """Return the schemas of measurements that exist; the server extension has one of its own."""
+    """Return the schemas of measurements, without the schema of the server extension."""
     query = (
         "SELECT nspname FROM pg_namespace "
         "WHERE nspname LIKE 'inrush%' AND nspname <> 'inrush_fastcopy' ORDER BY 1"

@@ -31,13 +31,13 @@ SMALL = ("nation", "region")
 
 
 def generate(inrush: Inrush, *words: str, to: str = "data") -> Outcome:
-    """Make the files of all parts, or of those that additional arguments select."""
+    """Make the files of all parts, or of the parts that additional arguments select."""
     scale = ("--scale", SCALE, "--parts", str(PARTS))
     return inrush("bench", "etlwr", "generate", *scale, "--to", to, *words)
 
 
 def copied(inrush: Inrush, made: Path, *tables: str, parts: str = "123", to: str = "data") -> Path:
-    """Copy the files, which exist, into a folder of this test."""
+    """Copy files that were made before into a folder of this test."""
     folder = inrush.folder / to
     folder.mkdir(parents=True)
     shutil.copy(made / "etlwr.json", folder)

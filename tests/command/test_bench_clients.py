@@ -121,7 +121,7 @@ def test_threads_stay_on_the_cpus_that_are_named(newest_database: Database, inru
 
 
 def test_a_commit_that_does_not_wait(newest_database: Database, inrush: Inrush) -> None:
-    """Without the setting the table refuses the clients' rows; the command made the first row."""
+    """The table refuses rows of clients that run without the setting."""
     name = newest_database.name
     newest_database.execute(f"ALTER DATABASE {name} SET synchronous_commit = on")
     sql = inrush.folder / "table.sql"
@@ -138,7 +138,7 @@ def test_a_commit_that_does_not_wait(newest_database: Database, inrush: Inrush) 
 
 
 def test_a_statement_of_ones_own(newest_database: Database, inrush: Inrush) -> None:
-    """A user's statement sees the schema and settings of the clients; what it makes is kept."""
+    """A user's statement has the schema and settings of the clients; its rows are kept."""
     newest_database.execute("CREATE TABLE mine (a int)")
     (inrush.folder / "mine.sql").write_text("INSERT INTO mine VALUES (1);\n")
     words = ("calls", "--sql", "mine.sql", "--clients", "2", "--calls", "50")
@@ -199,7 +199,7 @@ def test_ctrl_c_leaves_nothing_and_the_same_command_goes_on(
     assert len(folders(inrush)) == 1
     assert [run["clients"] for run in whole["runs"]] == [1, 2] and whole["complete"]
     assert whole["runs"][0] == first["runs"][0]
-    # Complete results are not resumed, and others are not touched.
+    # A complete measurement is not resumed: the same command makes new results.
     inrush(*words).expect(CLEAN)
     assert len(folders(inrush)) == 2
 

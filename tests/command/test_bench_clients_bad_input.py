@@ -75,7 +75,7 @@ def test_a_role_that_may_not_create(database: Database, inrush: Inrush) -> None:
 def test_an_address_where_nobody_listens(
     start_server: Callable[..., Server], inrush: Inrush, version: int
 ) -> None:
-    """The error is reported before anything starts, although every other client could connect."""
+    """The error is reported before anything starts, although half of the clients could connect."""
     server = start_server(version)
     server.move_to_tcp()
     database = server.create_database("bench")

@@ -38,7 +38,7 @@ def test_a_columnstore_has_the_same_rows(inrush: Inrush, made: Path, place: str)
         assert one["proof"] == {"rows_are_dbgens": True, "verified": "sums", "differences": []}
         assert {table["table"]: table["rows"] for table in one["tables"]} == rows
         assert one["stored_bytes"] > 10_000
-    # The estimate for the columnstore of 2016, in which this process does all the work.
+    # The needs of the columnstore loads of 2016, if this process does all the work.
     assert [one["capacity"]["size_bytes"] for one in found["needs"]] == [1e12, 1.5e12]
     needs = found["needs"][0]
     assert needs["cores"] == needs["capacity"]["needs"]["loader_cores"] > 0

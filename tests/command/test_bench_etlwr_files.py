@@ -76,7 +76,7 @@ def test_an_interrupted_generate_goes_on(inrush: Inrush, which: signal.Signals) 
     there = {file: file.stat().st_mtime_ns for file in folder.glob("lineitem.tbl.*")}
     assert 0 < len(there) < 400
     assert not list(folder.glob("*.unfinished"))
-    # Only the files that exist and the next two, because the rest would take long.
+    # Only the existing files and two more are made, because all 400 would take long.
     last = max(int(file.suffix[1:]) for file in there)
     some = f"1-{min(last + 2, 400)}"
     inrush(*words, "--to", "data", "--part", some).expect(CLEAN, "there already")

@@ -168,7 +168,7 @@ def test_a_reader_that_goes_away_is_no_fault(newest_database: Database, inrush: 
 
 
 def test_an_argument_that_is_not_utf8_is_named(inrush: Inrush) -> None:
-    # As the operating system passes it: one byte of Latin-1.
+    # Python shows an argument in Latin-1 in this form: `\udce9` is the byte E9.
     odd = "caf\udce9.csv"
     for words, place, fix in (
         (("init", odd), 2, "rename it"),

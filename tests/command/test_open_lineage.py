@@ -52,7 +52,7 @@ def write(
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """Return the events of a file, which must be as the published schemas say."""
+    """Return the events of a file; they must match the published schemas."""
     events = [json.loads(line) for line in path.read_text().splitlines()]
     for event in events:
         assert faults(event) == []

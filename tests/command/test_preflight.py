@@ -404,7 +404,7 @@ def test_a_compressed_file_into_other_destinations(inrush: Inrush, url: str) -> 
 def test_a_part_of_a_compressed_file_tells_how_much_text_all_of_it_has(
     newest_database: Database, inrush: Inrush, suffix: str
 ) -> None:
-    """The text is more than can be read in a second, in few stored bytes."""
+    """The file has few stored bytes, but more text than can be read in a second."""
     block = "".join(f"{number}|{'x' * 1000}|\n" for number in range(8000)).encode()
     member = gzip.compress(block, 1) if suffix == "gz" else zstandard.compress(block)
     count = 300

@@ -467,7 +467,7 @@ BEGINS_ANEW = (
 
 @pytest.mark.parametrize("outcome", ["interrupted", "failed"])
 def test_rows_that_went_straight_into_their_target(inrush: Inrush, outcome: str) -> None:
-    """A stopped run has such rows; the page must not say that nothing was loaded."""
+    """A stopped run has rows in its target; the page must not say that nothing was loaded."""
     wish = Wish(
         outcome=outcome, error="it ended", is_measured=False, flows=2, units=6, straight_flows=2
     )
@@ -588,7 +588,7 @@ def test_whatever_stands_in_a_report_is_text(inrush: Inrush, number: int) -> Non
     given = hostile(
         calm, lambda text: text if text in ("send_wait", "convert") else WILD[number] + text
     )
-    # The causes of streams are fixed words too; each comes as a pair.
+    # The causes of streams are fixed words, too, but they have no name by which they are kept.
     given["verdict"]["streams"] = calm["verdict"]["streams"]
     page = made(inrush, "wild", given)
     seen = look(page, "screen,phone")

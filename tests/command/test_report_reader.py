@@ -100,7 +100,7 @@ def test_unknown_keys_are_passed_over_at_every_level(read: Report) -> None:
         assert at in places
     for at in ("report.tables[0].partitions[1]", "report.rejects[2]", "report.machine"):
         assert at in places
-    # One by one, so that a failure names the place; then all at once.
+    # One object at a time gets an unknown key, so that a failure names the place; then all do.
     for at, value in objects(copy.deepcopy(details)):
         one = copy.deepcopy(details)
         (there,) = (inner for place, inner in objects(one) if place == at)

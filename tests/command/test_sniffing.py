@@ -49,7 +49,7 @@ def test_init_writes_a_package_that_runs(newest_database: Database, inrush: Inru
 
 def test_a_reject_says_that_its_type_was_guessed(newest_database: Database, inrush: Inrush) -> None:
     text = "".join(f"{number},{number % 7}\n" for number in range(4_000_000))
-    # Between the last two places that are sampled.
+    # The sample has no row of this place: it is between the last two sampled places.
     end = text.index("\n", len(text) - 400_000)
     file = inrush.write("numbers.csv", text[: end - 1] + "x" + text[end:])
     to = ("--to", newest_database.url, "--table", "numbers")
@@ -59,7 +59,7 @@ def test_a_reject_says_that_its_type_was_guessed(newest_database: Database, inru
 def test_a_code_that_no_sample_shows_is_a_reject(newest_database: Database, inrush: Inrush) -> None:
     pad = "x" * 990
     lines = [f"{number},{10_000 + number},{pad}\n" for number in range(40_000)]
-    # Between the last two places that are sampled.
+    # The sample has no row of this place: it is between the last two sampled places.
     lines[39_600:39_602] = [f"39600,00010,{pad}\n", f"39601,+4312345,{pad}\n"]
     file = inrush.write("places.csv", "id,zip,note\n" + "".join(lines))
     url = newest_database.url
@@ -162,7 +162,7 @@ def test_a_word_that_no_sample_shows_is_no_boolean(
 ) -> None:
     pad = "x" * 990
     lines = [f"{number},true,{pad}\n" for number in range(40_000)]
-    # Between the last two places that are sampled.
+    # The sample has no row of this place: it is between the last two sampled places.
     lines[39_600] = f"39600,1,{pad}\n"
     file = inrush.write("flags.csv", "id,ok,note\n" + "".join(lines))
     url = newest_database.url
@@ -218,7 +218,7 @@ def test_numbers_that_read_in_two_ways_are_text_and_told(
 def test_a_dot_that_no_sample_shows_is_a_reject(newest_database: Database, inrush: Inrush) -> None:
     pad = "x" * 990
     lines = [f"{number},{number % 900},{pad}\n" for number in range(40_000)]
-    # Between the last two places that are sampled.
+    # The sample has no row of this place: it is between the last two sampled places.
     lines[39_600:39_602] = [f"39600,1.500,{pad}\n", f"39601,12E4,{pad}\n"]
     file = inrush.write("amounts.csv", "id,amount,note\n" + "".join(lines))
     load = ("load", file, "--to", newest_database.url, "--table", "t", "--max-rejects", "2")

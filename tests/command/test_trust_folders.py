@@ -1,4 +1,4 @@
-"""Without trust, no program runs that is stored in a data folder that came with a package."""
+"""Programs that are stored in the data folder of a package run only with trust."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ ASKED: dict[str, Asked] = {
 
 # Settings of a flow that reads the table `origin` of a PostgreSQL.
 OF_SOURCE = {"source indexes": "indexes", "source partitions": "partitions"}
-# Abilities that a flow asks for by reading a table: of another database, or of the target's own.
+# Abilities that a flow asks for by reading a table of another database or of the target's database.
 OF_TABLES = {*OF_SOURCE, "add members"}
 
 TYPES = ("integer", "text")
@@ -528,7 +528,7 @@ def _(scene: Scene) -> None:
 @shows("rate limit")
 def _(scene: Scene) -> None:
     rows = [(str(number), "x" * 100) for number in range(6_000)]
-    # Arrow has 4 bytes for each id and 116 for each note: at this rate, more than three seconds.
+    # In Arrow an id has 4 bytes and a note 116: at this rate the load takes over three seconds.
     report = scene.run("rate limit", rows[:3_000], rows[3_000:]).report
     assert scene.rows == in_order(rows)
     # A stream does not wait after its last batch.
@@ -596,7 +596,7 @@ def _(scene: Scene) -> None:
 
 
 def no_several_hosts(scene: Scene, ability: Ability) -> None:
-    """Fail unless a destination that only one process can fill refuses several."""
+    """Fail unless a destination that only one process can fill refuses several processes."""
     scene.fill()
     path = scene.package("new", Asked({"mode": "append"}), [("3", "new")])
     scene.inrush("run", path, "--shares=2").expect(USAGE, ability.refusal, ability.fix)

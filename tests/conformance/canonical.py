@@ -116,7 +116,7 @@ _ISO_YEAR = re.compile(r"(-\d{4,}|0000)(?=-\d\d-\d\d)")
 
 
 def _before_christ(text: str) -> str:
-    # DuckDB's form; the era comes last.
+    # DuckDB writes the era before the time or offset; here it comes last.
     if "(BC)" in text:
         text = text.replace(" (BC)", "") + " BC"
     # ISO 8601 has a year 0 and years below it: 0000 is 1 BC.

@@ -1,9 +1,9 @@
 """The destinations that the suite tests against docs/specs/destination.md, from a user's view.
 
-A `Place` is an empty destination. It has what a user writes to load into it, and reads without
-Inrush what a reader sees. If a destination fulfils a clause in another way, its class says so in
-`exceptions`; the page lists them, and the tests check the exception instead of the clause. Nothing
-is skipped silently.
+A `Place` is an empty destination. It has the settings that a user writes to load into it, and it
+reads the loaded rows without Inrush. If a destination fulfils a clause in another way, its class
+says so in `exceptions`; the page lists them, and the tests check the exception instead of the
+clause. Nothing is skipped silently.
 """
 
 from __future__ import annotations
@@ -66,33 +66,37 @@ def miscount_in_files(records: Iterable[Path], old: str, new: str) -> None:
 class Place(ABC):
     """An empty destination, and its own reader."""
 
-    # Its name in the names of tests and in the matrix of types.
+    # Its name in the names of tests.
     name: ClassVar[str]
+    # Its name in the tables of the documentation.
     title: ClassVar[str]
     # Its exceptions: the clause, and the promise that replaces it.
     exceptions: ClassVar[dict[str, str]] = {}
-    # Whether it runs statements, and whether it has partitions.
+    # Whether it runs statements.
     speaks_sql: ClassVar[bool] = True
     # A column of a table whose values the database computes, after a comma.
     computed_column: ClassVar[str] = ", twice integer GENERATED ALWAYS AS (id * 2)"
     unit_table: ClassVar[str] = "inrush.unit"
-    # The type of a text in a key to which members are added, and a number of members that is large
-    # for this destination.
+    # The type of a text column in the key of a reference to which members are added.
     key_text: ClassVar[str] = "varchar(5)"
+    # A number of added members that is large for this destination.
     many_members: ClassVar[int] = 15_000
+    # Whether its tables can have partitions.
     partitions: ClassVar[bool] = False
-    # The rows of one load unit leave its staging without those of the others.
+    # Whether it can remove the rows of one load unit from staging and keep those of other units.
     removes_units_alone: ClassVar[bool] = False
-    # Its partitions have bounds, which the tests' loads name. `bounds` has the destination's words
-    # for the partitions with rows, after a load with the bounds 0, 5 and 10.
+    # The partitions with rows after a load with the bounds 0, 5 and 10, in the destination's words.
+    # Empty if its partitions have no bounds.
     bounds: ClassVar[tuple[str, ...]] = ()
-    # An index may be limited to some rows (`WHERE`).
+    # Whether an index may be limited to some rows (`WHERE`).
     partial_indexes: ClassVar[bool] = True
-    # How much more memory four times the rows may use: allocators keep and release memory.
+    # A load of four times as many rows may use at most this many times the memory, because
+    # allocators keep and release memory.
     memory_growth_max: ClassVar[float] = 1.25
     # The setting for the destination's own memory.
     memory_options: ClassVar[dict[str, str]] = {}
-    # The memory that the destination then uses in the process, in addition to the plan's figure.
+    # The memory that the destination uses in the process, with these options, in addition to the
+    # plan's figure.
     own_memory_kib: ClassVar[int] = 0
 
     def __init__(self, url: str, options: dict[str, str] | None = None) -> None:
@@ -134,7 +138,7 @@ class Place(ABC):
 
     @abstractmethod
     def tables(self) -> set[str]:
-        """Return the names of all tables that a reader finds, with staging, without the ledger."""
+        """Return the names of all tables that a reader finds: with staging, but not the ledger."""
 
     @abstractmethod
     def column_types(self, table: str) -> dict[str, str]:
@@ -168,7 +172,7 @@ class Place(ABC):
         self.execute(f"CREATE VIEW {quoted(name)} AS SELECT {columns}")
 
     def remove_no_table(self, name: str) -> None:
-        """Remove that object, and fail if it has changed."""
+        """Remove the object of `make_no_table`, and fail if it has changed."""
         self.execute(f"DROP VIEW {quoted(name)}")
 
     def miscount(self, old: str, new: str) -> None:
@@ -326,8 +330,8 @@ class DuckDb(Place):
     name = "duckdb"
     title = "DuckDB"
     partial_indexes = False
-    # DuckDB keeps blocks of its file in memory, up to its limit; with this limit, 12 % more were
-    # measured.
+    # DuckDB keeps blocks of its file in memory, up to its limit. With this limit, four times as
+    # many rows used 12 % more memory.
     memory_options: ClassVar[dict[str, str]] = {"memory_limit": "64MB"}
     own_memory_kib = 64_000_000 >> 10
     exceptions: ClassVar[dict[str, str]] = {
@@ -712,7 +716,7 @@ class SqlServerDouble(SqlServer):
 class RealSqlServer(SqlServer):
     """A database of the server that `INRUSH_TEST_SQLSERVER` names, in place of the double.
 
-    Its column in the matrix of types must be that of the double.
+    Its column in the matrix of types must equal the column of the double.
     """
 
     name = "sql_server"

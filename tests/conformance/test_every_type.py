@@ -50,7 +50,7 @@ def test_every_type_is_tried_with_null() -> None:
 
 
 def test_a_moment_of_python_is_the_one_of_a_text() -> None:
-    """A client returns moments as objects: python-tds, which reads a real SQL Server."""
+    """python-tds, which reads from a real SQL Server, returns moments as Python objects."""
     at = datetime.datetime(1970, 1, 1, 0, 0, 0, 500_000, datetime.timezone.utc)
     assert canonical("timestamptz", at) == canonical("timestamptz", "1970-01-01 00:00:00.5+00")
     # Another offset is kept, so that it shows as a difference.

@@ -24,7 +24,7 @@ ROWS = 10_500
 TYPES = ("integer", "text")
 TABLE = "loaded"
 HEADER = "id,note\n"
-# One of this many rows has a text in place of its number.
+# One row in this many has a text instead of its number.
 BAD_EVERY = 701
 STREAMS = 3
 
@@ -68,7 +68,7 @@ def made() -> Text:
 
 @pytest.fixture(scope="module")
 def compressed(made: Text, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a compressed file of it."""
+    """Return a file with this text, compressed."""
     path = tmp_path_factory.mktemp("fed") / "large.csv.gz"
     path.write_bytes(gzip.compress(made.text.encode(), 1))
     return path
@@ -138,7 +138,7 @@ def fed(place: Place, inrush: Inrush, compressed: Path) -> Fed:
 
 
 def is_fed(place: Place, inrush: Inrush, package: Path) -> bool:
-    """Whether one reader feeds it to all streams; not for a destination with one writer."""
+    """Whether one reader feeds the file to all streams; false if the destination has one writer."""
     said = inrush("check", package).expect(CLEAN).output
     if "one writer at a time" in said:
         assert "shared by all streams" not in said
@@ -200,7 +200,7 @@ def test_killed_again_and_again(fed: Fed, made: Text) -> None:
     points = ("after_unit_commit", "in_copy:9", "before_unit_commit", "after_unit_commit")
     for streams, point in zip((3, 1, 2, 4), points, strict=True):
         died = fed.inrush("run", fed.package(streams), environment={"INRUSH_FAULT": point})
-        # The rest may be shorter than what the fault point needs.
+        # The rest may be too short to reach the fault point.
         if died.status == LOADED_WITH_REJECTS:
             break
         assert died.status == -signal.SIGKILL, died.said

@@ -17,7 +17,7 @@ use crate::tuple::{Placement, Tuple};
 ///
 /// # Safety
 ///
-/// As the head of this file says.
+/// The conditions are at the head of this file.
 unsafe fn elements<'a, T>(pointer: *const T, number: usize) -> &'a [T] {
     if pointer.is_null() || number == 0 {
         return &[];
@@ -30,7 +30,7 @@ unsafe fn elements<'a, T>(pointer: *const T, number: usize) -> &'a [T] {
 ///
 /// # Safety
 ///
-/// As the head of this file says.
+/// The conditions are at the head of this file.
 unsafe fn elements_mut<'a, T>(pointer: *mut T, number: usize) -> &'a mut [T] {
     if pointer.is_null() || number == 0 {
         return &mut [];
@@ -56,11 +56,11 @@ pub unsafe extern "C" fn inrush_fastcopy_sizes(sizes: *mut usize) {
     }
 }
 
-/// [`Decoder::decode`].
+/// Calls [`Decoder::decode`].
 ///
 /// # Safety
 ///
-/// As the head of this file says.
+/// The conditions are at the head of this file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn inrush_fastcopy_decode(
     decoder: *mut Decoder,
@@ -84,11 +84,11 @@ pub unsafe extern "C" fn inrush_fastcopy_decode(
     }
 }
 
-/// [`Decoder::row`]; `values` and `kinds` have an element for each column.
+/// Calls [`Decoder::row`]; `values` and `kinds` have an element for each column.
 ///
 /// # Safety
 ///
-/// As the head of this file says.
+/// The conditions are at the head of this file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn inrush_fastcopy_row(
     decoder: *mut Decoder,
@@ -113,11 +113,11 @@ pub unsafe extern "C" fn inrush_fastcopy_row(
     }
 }
 
-/// [`Decoder::give`]; a `placement` that is not a value of [`Placement`] means [`Placement::Aligned`].
+/// Calls [`Decoder::give`]; a `placement` that is not a value of [`Placement`] means [`Placement::Aligned`].
 ///
 /// # Safety
 ///
-/// As the head of this file says.
+/// The conditions are at the head of this file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn inrush_fastcopy_give(
     decoder: *mut Decoder,
@@ -147,11 +147,11 @@ pub unsafe extern "C" fn inrush_fastcopy_give(
     }
 }
 
-/// [`Decoder::give_null`].
+/// Calls [`Decoder::give_null`].
 ///
 /// # Safety
 ///
-/// As the head of this file says.
+/// The conditions are at the head of this file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn inrush_fastcopy_give_null(
     decoder: *mut Decoder,
@@ -162,22 +162,22 @@ pub unsafe extern "C" fn inrush_fastcopy_give_null(
     unsafe { (*decoder).give_null(elements(columns, columns_len)) }
 }
 
-/// [`Decoder::restart_row`].
+/// Calls [`Decoder::restart_row`].
 ///
 /// # Safety
 ///
-/// As the head of this file says.
+/// The conditions are at the head of this file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn inrush_fastcopy_restart_row(decoder: *mut Decoder) {
     // SAFETY: see the head of this file.
     unsafe { (*decoder).restart_row() }
 }
 
-/// [`Stream::field_done`](crate::decoder::Stream::field_done).
+/// Calls [`Stream::field_done`](crate::decoder::Stream::field_done).
 ///
 /// # Safety
 ///
-/// As the head of this file says.
+/// The conditions are at the head of this file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn inrush_fastcopy_field_done(decoder: *mut Decoder) {
     // SAFETY: see the head of this file.

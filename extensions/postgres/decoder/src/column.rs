@@ -1,6 +1,6 @@
 //! The decoder's description of a column of the table.
 
-/// A column, in the order of the table. C fills it in; every number is allowed, so none can do harm.
+/// A column. C makes an array of them, in the order of the table. The decoder accepts every number in every field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Column {
@@ -8,9 +8,10 @@ pub struct Column {
     pub kernel: u8,
     /// The alignment of the type, in bytes: 1, 2, 4 or 8.
     pub align: u8,
-    /// Not 0 if a short value may have a header of one byte: a varlena whose storage is not `plain`.
+    /// Not 0 if a short value may have a header of one byte. This is so for a varlena whose storage is not `plain`.
     pub packable: u8,
-    /// Not 0 if each row of the stream has a field for it; otherwise it is stored as NULL (dropped, or left out).
+    /// Not 0 if each row of the stream has a field for the column. A column that was dropped, or that the statement
+    /// leaves out, has no field and is stored as NULL.
     pub given: u8,
     /// Not 0 if the column is NOT NULL.
     pub not_null: u8,
@@ -32,7 +33,7 @@ pub struct Column {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kernel {
-    /// Always by the receive function of the type.
+    /// The receive function of the type decodes every value.
     Receive = 0,
     /// `boolean`: one byte; any but 0 is true.
     Bool = 1,

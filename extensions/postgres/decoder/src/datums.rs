@@ -7,7 +7,7 @@ use crate::column::Column;
 use crate::kernels::{Sink, copy};
 use crate::tuple::{align_up, long_header};
 
-/// Where each value begins in the arena, in bytes: at multiples of this.
+/// Each value begins in the arena at a multiple of this number of bytes.
 const VALUE_ALIGN: usize = 8;
 
 /// Collects the values of one row.

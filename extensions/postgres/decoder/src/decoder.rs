@@ -13,34 +13,34 @@ pub const MAX_COLUMNS: usize = 1600;
 const SIGNATURE: [u8; 11] = *b"PGCOPY\n\xff\r\n\0";
 /// The longest field: the server's StringInfo cannot hold a longer one.
 const MAX_FIELD: i32 = 0x3fff_ffff - 1;
-/// Tuples begin at multiples of this.
+/// Tuples begin at multiples of this number of bytes.
 const TUPLE_ALIGN: usize = 8;
 
 /// What the decoder needs, or why it stopped. The values from [`Status::FieldCount`] on are errors of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum Status {
-    /// More bytes: those from [`Stream::used`] on are not enough.
+    /// More bytes are needed: the bytes from [`Stream::used`] on are not enough.
     NeedInput = 0,
-    /// The tuples of this batch are to be stored; then the same call again, with an empty arena.
+    /// The caller must store the tuples of this batch, and then make the same call with an empty arena.
     BatchFull = 1,
-    /// A larger arena, with the same bytes in it: one tuple alone does not fit.
+    /// A larger arena with the same bytes is needed: a single tuple does not fit.
     NeedRoom = 2,
-    /// A value: call the receive function of [`Stream::column`] on the field at [`Stream::field`], of
-    /// [`Stream::field_len`] bytes (-1 for NULL), then `give`.
+    /// A value is needed. The caller calls the receive function of [`Stream::column`] on the field at
+    /// [`Stream::field`], which has [`Stream::field_len`] bytes (-1 for NULL), and passes the result to the decoder.
     NeedValue = 3,
     /// The last tuple of the batch has NULL in a NOT NULL column.
     NullRefused = 4,
     /// A row is complete (only if rows go through the executor).
     Row = 5,
-    /// Nothing: the stream is over.
+    /// The stream has ended, and nothing is needed.
     End = 6,
 
     /// A row has [`Stream::field_len`] fields.
     FieldCount = 16,
     /// A field has a length below -1.
     FieldSize = 17,
-    /// A field is of [`Stream::field_len`] bytes, more than the server can hold.
+    /// A field has [`Stream::field_len`] bytes, more than the server can hold.
     FieldTooLong = 18,
     /// The stream ends within a row.
     EndInRow = 19,
@@ -54,7 +54,7 @@ pub enum Status {
     WithOids = 23,
     /// The header has unknown flags that must not be ignored.
     CriticalFlags = 24,
-    /// The stream ends before the length of the header's extension, or that is below 0.
+    /// The stream ends before the length of the header's extension, or this length is below 0.
     MissingLength = 25,
     /// The stream ends within the header's extension.
     WrongLength = 26,
@@ -69,7 +69,7 @@ pub struct Decoder {
     tuple: TupleState,
 }
 
-/// How far the stream is decoded.
+/// The position in the stream, and the results that the caller reads.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Stream {
@@ -239,7 +239,8 @@ impl Decoder {
         given.is_some()
     }
 
-    /// Stores the NULL that the receive function made; `refused` if the column is NOT NULL. For tuples.
+    /// Stores the NULL that the receive function returned. If the column is NOT NULL, the row is marked as refused.
+    /// Only for tuples.
     pub fn give_null(&mut self, columns: &[Column]) {
         let refused = columns
             .get(self.stream.column)
@@ -257,7 +258,8 @@ impl Decoder {
 }
 
 impl Stream {
-    /// The receive function was called, and its Datum is stored. For rows as Datums.
+    /// Continues with the next field, after the value of the receive function was stored. C calls this only for rows as
+    /// Datums.
     pub fn field_done(&mut self) {
         let len = usize::try_from(self.field_len).unwrap_or(0);
         self.row_used += 4 + len;
@@ -283,7 +285,7 @@ impl Stream {
         (self.phase == phase::TRAILER).then(|| self.trailer(input))
     }
 
-    /// The fixed part of the header: 19 bytes.
+    /// Decodes the fixed part of the header: 19 bytes.
     fn header(&mut self, input: &[u8]) -> Option<Status> {
         let input = input.get(self.used..).unwrap_or(&[]);
         let Some((signature, rest)) = input.split_first_chunk::<11>() else {
@@ -314,7 +316,7 @@ impl Stream {
         None
     }
 
-    /// Nothing may follow the trailer.
+    /// Checks that nothing follows the trailer.
     fn trailer(&self, input: &[u8]) -> Status {
         if input.len() > self.used {
             Status::DataAfterEnd
@@ -330,7 +332,7 @@ impl Stream {
             .get(self.used..)
             .and_then(|input| input.split_first_chunk::<2>())
         else {
-            // A stream may end without a trailer, even within the number of fields, as for COPY.
+            // A stream may end without a trailer, even within the number of fields. COPY accepts this, too.
             return Some(self.more_or(Status::End));
         };
         let count = i16::from_be_bytes(*count);
@@ -350,7 +352,7 @@ impl Stream {
         None
     }
 
-    /// The row is complete.
+    /// Ends the current row: its bytes are used.
     #[inline(always)]
     fn end_row(&mut self) {
         self.used += self.row_used;

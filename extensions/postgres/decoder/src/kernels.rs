@@ -17,7 +17,7 @@ const TIMES: core::ops::RangeInclusive<i64> = 0..=86_400_000_000;
 pub(crate) trait Sink {
     /// NULL.
     fn null(&mut self) -> Option<()>;
-    /// A value of `N` bytes that the server passes by value; `datum` is the same value, extended as in the server.
+    /// A value of `N` bytes that the server passes by value; `datum` is the same value, extended to eight bytes.
     fn by_value<const N: usize>(
         &mut self,
         bytes: [u8; N],
@@ -160,7 +160,7 @@ pub(crate) fn take(field: &[u8], column: &Column, utf8: bool, sink: &mut impl Si
     }
 }
 
-/// The result for a number that was stored, if it was.
+/// The result of storing a number; `done` is `None` if the sink has no space for it.
 #[inline(always)]
 fn number(done: Option<()>, value: i64) -> Taken {
     match done {

@@ -11,7 +11,7 @@
 //! errors about values are the server's own, word for word, and a kernel that is too careful costs time but never a
 //! row.
 //!
-//! # The file, by layer
+//! # The files, by layer
 //!
 //! | file | its concept |
 //! |---|---|

@@ -9,12 +9,12 @@ use crate::column::Column;
 /// The largest scale that a value may have on the wire: `NUMERIC_DSCALE_MAX`.
 const SCALE_MAX: i32 = 0x3fff;
 
-/// A value that can be stored, without its digits.
+/// A value that can be stored with the short header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Short<'a> {
     /// The short header.
     header: u16,
-    /// The groups, as on the wire, without the zeros around them.
+    /// The groups of digits, as on the wire, without leading and trailing groups of zeros.
     groups: &'a [[u8; 2]],
 }
 
@@ -62,7 +62,7 @@ impl<'a> Short<'a> {
         };
         match (groups.first(), groups.last()) {
             (Some(first), Some(last)) => {
-                // If a digit is not zero past the smaller of both scales, it would be cut or rounded.
+                // A digit after the smaller of the two scales would be cut or rounded, unless it is zero.
                 let shown = wire_scale.min(scale);
                 let written = (groups.len() as i32 - 1 - weight) * 4;
                 let hidden = match written - shown {

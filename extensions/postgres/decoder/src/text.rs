@@ -5,7 +5,7 @@ const ONES: u64 = 0x0101_0101_0101_0101;
 
 /// True if the bytes are certainly valid text in the server's encoding, without a byte 0.
 ///
-/// `false` leaves the decision to the receive function: text of another encoding than UTF-8, or not valid.
+/// If it returns `false`, the receive function decides: the bytes may be text of another encoding, or not valid.
 #[inline]
 pub(crate) fn is_valid(bytes: &[u8], utf8: bool) -> bool {
     let mut rest = skip_plain_ascii(bytes);
@@ -25,7 +25,7 @@ pub(crate) fn is_valid(bytes: &[u8], utf8: bool) -> bool {
 #[inline]
 pub(crate) fn fits(bytes: &[u8], limit: i32) -> bool {
     match usize::try_from(limit) {
-        // Most texts need no count: they have no more bytes than that.
+        // Most texts need no count: they have no more bytes than the limit has characters.
         Ok(most) => bytes.len() <= most || characters(bytes) <= most,
         Err(_) => true,
     }
@@ -37,10 +37,10 @@ pub(crate) fn characters(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| (**byte as i8) >= -0x40).count()
 }
 
-/// The bytes from the first one that is 0 or no ASCII.
+/// The rest of the bytes, from the first one that is 0 or not ASCII.
 #[inline]
 fn skip_plain_ascii(bytes: &[u8]) -> &[u8] {
-    // Among bytes below 0x80, minus one sets the high bit of a 0; a borrow reaches only bytes behind it.
+    // If all bytes are below 0x80, subtracting 1 sets the high bit of a byte 0, and otherwise only of bytes behind it.
     let marks = |word: &[u8; 8]| {
         let word = u64::from_le_bytes(*word);
         (word | word.wrapping_sub(ONES)) & HIGH
@@ -67,8 +67,8 @@ fn skip_plain_ascii(bytes: &[u8]) -> &[u8] {
     rest
 }
 
-/// The bytes behind a sequence of two to four bytes that `pg_utf8_islegal` accepts: no surrogates, no overlong forms, up to
-/// U+10FFFF.
+/// The bytes behind a sequence of two to four bytes that `pg_utf8_islegal` accepts: no surrogates, no overlong forms,
+/// up to U+10FFFF.
 #[inline]
 fn skip_sequence(bytes: &[u8]) -> Option<&[u8]> {
     const NEXT: core::ops::RangeInclusive<u8> = 0x80..=0xbf;

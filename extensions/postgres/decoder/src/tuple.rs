@@ -9,9 +9,9 @@ use crate::kernels::{Sink, copy};
 
 /// The header without the bitmap: `SizeofHeapTupleHeader`.
 const HEADER: usize = 23;
-/// Tuples and their data begin at multiples of this: `MAXIMUM_ALIGNOF`.
+/// Tuples and their data begin at multiples of this number of bytes: `MAXIMUM_ALIGNOF`.
 const MAX_ALIGN: usize = 8;
-/// The longest value that a header of one byte can have, with this byte: `VARATT_SHORT_MAX`.
+/// The largest length of a value with a header of one byte, including this byte: `VARATT_SHORT_MAX`.
 const SHORT_MAX: usize = 127;
 
 /// `HEAP_HASNULL` of `t_infomask`.
@@ -62,7 +62,7 @@ pub(crate) struct TupleState {
     /// True if the previous tuple had a NULL: then this one probably has one, too.
     nulls_before: u8,
     unused: [u8; 5],
-    /// A bit for each column that is NULL.
+    /// A bit for each column: 1 if it is NULL.
     nulls: [u64; MAX_COLUMNS / 64],
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct TupleSink<'a> {
 }
 
 impl<'a> TupleSink<'a> {
-    /// A tuple that has begun, before `column`.
+    /// Continues a tuple; `column` is its next column.
     pub(crate) fn resumed(
         state: &'a mut TupleState,
         arena: &'a mut [u8],
@@ -281,7 +281,7 @@ pub(crate) fn long_header(len: usize) -> [u8; 4] {
     ((len as u32) << 2).to_le_bytes()
 }
 
-/// The next multiple of `align`, a power of two.
+/// The smallest multiple of `align` that is at least `len`; `align` is a power of two.
 #[inline(always)]
 pub(crate) fn align_up(len: usize, align: usize) -> usize {
     len.wrapping_add(align).wrapping_sub(1) & !align.wrapping_sub(1)
