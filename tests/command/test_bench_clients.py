@@ -38,7 +38,7 @@ PROTOCOLS = ("simple", "extended", "prepared")
 def test_every_connection_inserts_its_share(
     database: Database, inrush: Inrush, protocol: str
 ) -> None:
-    """Shares differ by one row at most, and the table has all of them before it is dropped."""
+    """Shares differ by one row at most, and the table has all rows before it is dropped."""
     words = ("inserts", "--connections", "1,3", "--rows", "200", "--protocol", protocol)
     bench(inrush, database, *words).expect(CLEAN, "3 clients")
     found = results(inrush)
@@ -76,7 +76,7 @@ def test_batches_transactions_and_pipelines(
     more = ("--pipeline", "5", "--protocol", protocol, "--key", "sequence", "--unlogged")
     bench(inrush, database, *words, *more).expect(CLEAN)
     (run,) = results(inrush)["runs"]
-    # 51 and 50 rows: 13 statements each; three statements make a transaction.
+    # The clients insert 51 and 50 rows by 13 statements each; three statements make a transaction.
     assert (run["rows"], run["calls"], run["commits"]) == (101, 26, 10)
 
 
@@ -172,7 +172,7 @@ def test_an_open_loop_counts_from_the_intended_start(database: Database, inrush:
     found = results(inrush)
     (run,) = found["runs"]
     assert run["open_loop"]["rate_asked"] == 200
-    # The intended starts are random, but the same in each run: 400 with a deviation of 20.
+    # The intended starts are random, but the same in each run: about 400, with a deviation of 20.
     assert 340 < run["calls"] + run["open_loop"]["not_begun"] < 460
     assert run["naive_latency"]["count"] == run["latency"]["count"]
     assert run["latency"]["most_us"] >= run["naive_latency"]["most_us"]

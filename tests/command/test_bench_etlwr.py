@@ -13,7 +13,7 @@ from command.etlwr import KEYS, PARTS, SCALE, SMALL, assert_holds, copied, resul
 from harness.command import CLEAN, INTERRUPTED, REJECT_LIMIT, USAGE, VERIFICATION, Inrush, Outcome
 from harness.servers import Database
 
-# A measurement has 300 seconds (etlwr.py), and a test has up to three.
+# A measurement may take 300 seconds (etlwr.py), and a test makes up to three measurements.
 pytestmark = pytest.mark.timeout(900)
 
 
@@ -148,7 +148,7 @@ def test_what_the_record_runs_would_take_here(
             continue
         cpu_s = cost["loader_cpu_s_per_gb"] + cost["server_cpu_s_per_gb"]
         assert one["cores"] == pytest.approx(needs["loader_cores"] + needs["server_cores"])
-        # The gigabytes per second of the published run, each at the cost measured here.
+        # The gigabytes per second of the published run. Each gigabyte has the cost measured here.
         gigabytes_s = one["capacity"]["size_bytes"] / 1e9 / needs["within_s"]
         switch = cost["after_s"] / needs["within_s"] * 336
         assert gigabytes_s * cpu_s <= one["cores"] <= gigabytes_s * cpu_s / max(1 - switch, 0.01)
@@ -164,7 +164,7 @@ def test_what_the_record_runs_would_take_here(
 
 
 def test_all_of_it_on_an_embedded_server(servers_folder: Path) -> None:
-    """One command: files, server, load, checks; only results and reports remain."""
+    """One command makes files, starts a server, loads and checks; results and reports remain."""
     folder = servers_folder / "bench-whole"
     folder.mkdir(mode=0o755)
     inrush = Inrush(folder)

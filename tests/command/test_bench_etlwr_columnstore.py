@@ -16,13 +16,13 @@ import pytest
 from command.etlwr import KEYS, copied, results, run
 from harness.command import CLEAN, INTERRUPTED, USAGE, VERIFICATION, Inrush
 
-# A measurement has 300 seconds (etlwr.py), and a test has up to three.
+# A measurement may take 300 seconds (etlwr.py), and a test makes up to three measurements.
 pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.mark.parametrize("place", ["x.duckdb", "parquet:lake"])
 def test_a_columnstore_has_the_same_rows(inrush: Inrush, made: Path, place: str) -> None:
-    """The same files and checks; the space on disk is reported, and nothing is left behind."""
+    """Files and checks are as for tables; the space on disk is reported, and nothing is left."""
     folder = copied(inrush, made)
     outcome = run(inrush, place, "--sweep", "1,2").expect(
         CLEAN, "on disk: ", "the sums of all columns agree with the files"

@@ -13,12 +13,12 @@ from command.etlwr import KEYS, PARTS, SCALE, SMALL, copied, generate, results, 
 from harness.command import CLEAN, FAILED, INTERRUPTED, USAGE, Inrush
 from harness.servers import Database
 
-# A measurement has 300 seconds (etlwr.py), and a test has up to three.
+# A measurement may take 300 seconds (etlwr.py), and a test makes up to three measurements.
 pytestmark = pytest.mark.timeout(900)
 
 
 def test_parts_made_alone_are_parts_of_the_whole(inrush: Inrush, whole: Path, made: Path) -> None:
-    """Three machines make a part each: together these are the generator's files, byte for byte."""
+    """Three machines make one part each; the parts equal the generator's files, byte for byte."""
     for number in range(1, PARTS + 1):
         words = ("--tables", "all", "--part", str(number))
         generate(inrush, *words, to=f"machine-{number}").expect(CLEAN, "generated TPC-H")

@@ -13,7 +13,7 @@ from command.etlwr import SCALE, copied, results, run
 from harness.command import CLEAN, FAILED, USAGE, Inrush, Outcome
 from harness.servers import Database
 
-# A measurement has 300 seconds (etlwr.py), and a test has up to three.
+# A measurement may take 300 seconds (etlwr.py), and a test makes up to three measurements.
 pytestmark = pytest.mark.timeout(900)
 
 
@@ -40,7 +40,7 @@ def test_mistakes_of_a_run(
 def test_results_that_cannot_be_written_are_told_first(inrush: Inrush, made: Path) -> None:
     copied(inrush, made, "supplier")
     inrush.write("etlwr-results", "a file")
-    # There is no such server: nothing has connected to it yet.
+    # The server does not exist, but the folder is refused first, before any connection.
     run(inrush, "postgresql://nobody@/x?host=/nowhere", "--tables", "supplier").expect(
         FAILED, "etlwr-results"
     )

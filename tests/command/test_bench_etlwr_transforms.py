@@ -1,4 +1,4 @@
-"""The record workload with steps that 2009 left out: reformat, check, look up, lineage."""
+"""The record workload with steps that the record of 2009 left out: checks, lookups, lineage."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from command.etlwr import KEYS, PARTS, SCALE, copied, results, run
 from harness.command import CLEAN, USAGE, Inrush
 from harness.servers import Database
 
-# A measurement has 300 seconds (etlwr.py), and a test has up to three.
+# A measurement may take 300 seconds (etlwr.py), and a test makes up to three measurements.
 pytestmark = pytest.mark.timeout(900)
 
 
@@ -87,7 +87,7 @@ def test_all_of_it_into_a_columnstore(inrush: Inrush) -> None:
             return connection.sql("SELECT sum(revenue) FROM lineitem").fetchall()
 
     assert loaded() == [(revenue,)]
-    # The saved package is that of the load with steps.
+    # The saved package describes the load with steps.
     (inrush.folder / "x.duckdb").unlink()
     inrush("run", "etlwr.toml").expect(CLEAN)
     assert loaded() == [(revenue,)]

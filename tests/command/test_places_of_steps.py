@@ -21,7 +21,11 @@ SPELLED = {
 
 
 class Fault(NamedTuple):
-    """A step, the package's text above the carets, the exit status, and the message."""
+    """A step with a fault, and what the command must print.
+
+    `said` has the settings of the step, `marked` the text of the package above the carets, and
+    `says` the texts that the message must contain.
+    """
 
     said: dict[str, Any]
     marked: str

@@ -213,7 +213,7 @@ def test_max_connections_is_told(start_server: StartServer, inrush: Inrush) -> N
 
 def test_a_full_disk_is_told(newest_database: Database, inrush: Inrush) -> None:
     path = write(inrush, newest_database.url)
-    # A sparse file: twice its text would not fit on any disk here.
+    # The file is sparse, and so large that twice its text would not fit on any disk here.
     with (inrush.folder / "t.9.tbl").open("wb") as file:
         file.truncate(1 << 43)
     report = found(inrush("preflight", path, "--json", "--streams", "1").expect(PREFLIGHT_FAILED))
@@ -368,7 +368,7 @@ def test_an_interrupted_preflight_leaves_no_database_file(inrush: Inrush) -> Non
 
 @pytest.mark.parametrize("streams", [1, 2])
 def test_compressed_files(newest_database: Database, inrush: Inrush, streams: int) -> None:
-    # Large enough to be fed to several streams.
+    # The file is large enough to be fed to several streams.
     inrush.write("t.tbl.gz", gzip.compress((ROWS * 10).encode(), 1))
     settings: Settings = {"format": {"preset": "tbl"}, "columns": COLUMNS}
     text = package({"url": newest_database.url}, flow("t", "t.tbl.gz", **settings))
@@ -386,7 +386,7 @@ def test_compressed_files(newest_database: Database, inrush: Inrush, streams: in
 
 @pytest.mark.parametrize("url", ["x.duckdb", "parquet:lake"])
 def test_a_compressed_file_into_other_destinations(inrush: Inrush, url: str) -> None:
-    # Large enough to be fed to several streams.
+    # The file is large enough to be fed to several streams.
     inrush.write("t.tbl.gz", gzip.compress((ROWS * 15).encode(), 1))
     settings: Settings = {"format": {"preset": "tbl"}, "columns": COLUMNS}
     text = package({"url": url}, flow("t", "t.tbl.gz", **settings), streams=2)

@@ -1,4 +1,4 @@
-"""The Python module: the same run, with types, the GIL released and Ctrl-C honoured."""
+"""The Python module runs packages like the command, has types and releases the GIL."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def assert_shows_steps(page: dict[str, Any], given: dict[str, Any]) -> None:
     assert page["tables"].get("Keys that lookups did not find", [[]])[1:] == keys
 
 
-# The page's names of the phases, in its order.
+# The names of the phases on the page, in the order of the page.
 PHASES = {
     "read": "read",
     "decompress": "decompress",
@@ -546,7 +546,7 @@ def test_a_run_that_found_all_loaded(inrush: Inrush) -> None:
 def test_a_large_report_stays_usable(inrush: Inrush) -> None:
     given = report(Wish(streams=64, steps=1200, flows=12, units=500, is_tcp=True, rejects=5_000))
     page = made(inrush, "large", given)
-    # 12 MB of JSON; the page shows the longer steps, and report.json keeps all of them.
+    # The JSON has 12 MB. The page joins time steps into longer ones; report.json keeps all.
     assert page.stat().st_size < 4_000_000
     seen = look(page, "screen,phone")
     shown = seen["page"]
@@ -588,7 +588,7 @@ def test_whatever_stands_in_a_report_is_text(inrush: Inrush, number: int) -> Non
     given = hostile(
         calm, lambda text: text if text in ("send_wait", "convert") else WILD[number] + text
     )
-    # The causes of streams are fixed words, too, but they have no name by which they are kept.
+    # The causes of streams are fixed words, too, but `hostile` cannot recognize them by a name.
     given["verdict"]["streams"] = calm["verdict"]["streams"]
     page = made(inrush, "wild", given)
     seen = look(page, "screen,phone")

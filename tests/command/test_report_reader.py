@@ -57,14 +57,14 @@ def objects(value: Any, at: str = "report") -> Iterator[tuple[str, dict[str, Any
 
 
 def again(read: Report, details: dict[str, Any]) -> Report:
-    """Read an object in place of the report's details."""
+    """Read the report again, with these details."""
     found = Report.from_details(details, read.path)
     assert found.details is details
     return found
 
 
 def without_details(report: Report) -> dict[str, Any]:
-    """Return everything that was read from a report."""
+    """Return everything that was read from a report, except its details."""
     return {name: value for name, value in vars(report).items() if name != "details"}
 
 

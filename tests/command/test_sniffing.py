@@ -65,7 +65,7 @@ def test_a_code_that_no_sample_shows_is_a_reject(newest_database: Database, inru
     url = newest_database.url
     load = ("load", file, "--to", url, "--table", "places")
     inrush(*load).expect(REJECT_LIMIT, '"00010": it begins with a zero', "the types were guessed")
-    # The package with the same guess does the same.
+    # A package with the same guess gives the same result.
     inrush("init", file, "--to", url, "--table", "places").expect(CLEAN)
     assert "lossless = true" in (inrush.folder / "places.toml").read_text()
     inrush("run", "places.toml").expect(REJECT_LIMIT, '"00010": it begins with a zero')
@@ -169,7 +169,7 @@ def test_a_word_that_no_sample_shows_is_no_boolean(
     load = ("load", file, "--to", url, "--table", "flags")
     said = inrush(*load).expect(REJECT_LIMIT, "the types were guessed from")
     said.expect(REJECT_LIMIT, "not one of the column's words")
-    # The package with the same guess does the same.
+    # A package with the same guess gives the same result.
     inrush("init", file, "--to", url, "--table", "flags").expect(CLEAN)
     written = (inrush.folder / "flags.toml").read_text()
     assert 'true_words = ["true"], false_words = ["false"]' in written

@@ -310,7 +310,7 @@ def test_a_folder_with_such_a_name_is_written_so(inrush: Inrush) -> None:
     words = ("--table", "t", "--columns", "id int")
     inrush("load", "./s3:/rows.csv", "--to", "parquet:./gs:/lake", *words).expect(CLEAN)
     assert list((inrush.folder / "gs:/lake/t").rglob("*.parquet"))
-    # Also a file with a colon in its name, which begins like a URL's scheme.
+    # A file whose name only begins like a URL's scheme needs no `./`.
     inrush.write("log:1.csv", "id\n1\n")
     inrush("load", "log:1.csv", "--to", "x.duckdb", *words).expect(CLEAN)
     inrush("load", "missing.csv", "--to", "x.duckdb", *words).expect(FAILED, "missing.csv")

@@ -50,8 +50,8 @@ def in_order(rows: Sequence[Row]) -> list[Row]:
 
 
 def miscount_in_files(records: Iterable[Path], old: str, new: str) -> None:
-    """Replace a text of the detail in files that each have one record."""
-    # The detail is JSON in a text of JSON.
+    """Replace a text in the details of records; each file has one record."""
+    # The detail is JSON inside a string of JSON.
     old, new = (json.dumps(text)[1:-1] for text in (old, new))
     found = 0
     # Another stream may have committed its unit at the same moment.
@@ -176,7 +176,7 @@ class Place(ABC):
         self.execute(f"DROP VIEW {quoted(name)}")
 
     def miscount(self, old: str, new: str) -> None:
-        """Replace a text of the detail in the record of each unit in the ledger."""
+        """Replace a text in the detail of each unit's record in the ledger."""
         self.execute(f"UPDATE {self.unit_table} SET detail = replace(detail, '{old}', '{new}')")
 
     def query(self, statement: str) -> list[tuple[Any, ...]]:

@@ -20,7 +20,7 @@ loaded, and why.
 
 
 def _code(text: str) -> str:
-    # Invisible characters are named.
+    # If a text has invisible characters, they are shown as escapes.
     shown = text.encode("unicode_escape").decode() if not text.isprintable() else text
     if not shown.strip():
         shown = f'"{shown}"'
