@@ -53,7 +53,7 @@ ABILITIES = _abilities()
 
 
 def claims() -> dict[str, set[str]]:
-    """Return the columns of the page's second table, by the destination's title."""
+    """Return the abilities of each destination in the page's second table, by its title."""
     _, after = PAGE.read_text().split(BLESS)
     (_, *titles), *rows = _rows(after.split(END)[0])
     return {
@@ -63,7 +63,7 @@ def claims() -> dict[str, set[str]]:
 
 
 def page_with(found: dict[str, set[str]]) -> str:
-    """Return the page with this second table."""
+    """Return the page with a second table of these abilities."""
     titles = [kind.title for kind in PLACES]
     rows = [["ability", *titles]]
     rows += [[name, *("yes" if name in found[t] else "" for t in titles)] for name in ABILITIES]
