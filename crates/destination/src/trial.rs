@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::rows_not_taken::RefusedRow;
 use crate::sharers::{Sharer, refuse_sharers};
 
-/// What a careful load does, for its errors.
+/// The beginning of a careful load's error messages.
 pub const LOOKING_FOR_REFUSED: &str = "cannot look for rows that a constraint refuses";
 
 /// A query that finds rows of the trial.
@@ -23,12 +23,13 @@ pub struct TrialTest {
     pub cause: RefusalCause,
 }
 
-/// The rows of a query.
+/// The meaning of the rows that the query of a test returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finds {
-    /// Numbers of rows that are refused, whatever the other rows in the batch are.
+    /// Each is the number of a row that is refused, whatever the other rows in the batch are.
     Refused,
-    /// Numbers of rows that share a key with others of the batch, each with a number that identifies the key.
+    /// Each is the number of a row that shares a key with other rows of the batch, and a number that identifies the
+    /// key.
     Sharing,
 }
 
@@ -43,7 +44,8 @@ pub struct RefusalCause {
     pub reason: String,
 }
 
-/// The rows of the batch that the target would refuse, in their order. `rows_of` runs a query and returns its rows as texts.
+/// The rows of the batch that the target would refuse, in their order. `rows_of` runs a query and returns its rows as
+/// texts.
 pub fn refused_rows(
     tests: &[TrialTest],
     mut rows_of: impl FnMut(&str) -> Result<Vec<Vec<Option<String>>>>,

@@ -1,5 +1,5 @@
-//! Trial loads: a preflight loads rows of its sample as a run does, and nothing of them stays. The engine measures; the
-//! destination chooses the place, and removes what was written there.
+//! Trial loads: a preflight loads rows of its sample as a run does, and none of them stay. The engine measures; the
+//! destination chooses the place, and removes the rows that were written there.
 //!
 //! ```text
 //! TrialPlace             tables that nobody else sees
@@ -12,9 +12,9 @@
 //!   log_position           before and after a trial
 //! ```
 //!
-//! A stream takes rows by the same code as the [`UnitStream`](crate::UnitStream) of a run, and everything that it has
-//! written is rolled back or removed when it is dropped, or at the latest when the place is. If the process is killed,
-//! nothing stays that a reader could take for rows.
+//! A stream takes rows by the same code as the [`UnitStream`](crate::UnitStream) of a run. Everything that a stream has
+//! written is rolled back or removed when the stream is dropped, or at the latest when the place is dropped. If the
+//! process is killed, nothing stays that a reader could take for rows.
 
 use arrow_array::RecordBatch;
 
@@ -22,14 +22,14 @@ use crate::error::Result;
 use crate::loading::StreamSetup;
 use crate::rows_not_taken::Written;
 
-/// Where trial loads take place. What is left there is removed on drop.
+/// The place of trial loads. Anything that is left there is removed on drop.
 pub trait TrialPlace {
     /// How its tables differ from those of the run, as a sentence for the report; `None` if they do not.
     fn note(&self) -> Option<String> {
         None
     }
 
-    /// Begins a trial load of the target with this index. There is one at a time.
+    /// Begins a trial load of the target with this index. Only one trial load runs at a time.
     fn begin(&self, target: usize, scope: TrialScope) -> Result<Box<dyn TrialLoad + '_>>;
 
     /// The end of the server's log, in bytes from any fixed position; `None` if there is no log, or if the role may not
@@ -42,11 +42,11 @@ pub trait TrialPlace {
 /// The part of a load that is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrialScope {
-    /// Writing rows. These may be rows of any unit of the target, so what depends on a unit's keys is left out.
+    /// Writing rows. These may be rows of any unit of the target, so work that depends on a unit's keys is left out.
     Rows,
     /// Writing the rows of each stream's unit, and the work of the unit after its rows.
     Units,
-    /// The same, and the publish.
+    /// The same as [`Units`](Self::Units), and the publish.
     UnitsAndPublish,
 }
 
@@ -55,8 +55,8 @@ pub trait TrialLoad: Sync {
     /// Connects a stream. Streams are numbered from 1.
     fn open_stream<'s>(&'s self, setup: &StreamSetup<'s>) -> Result<Box<dyn TrialStream + 's>>;
 
-    /// The seconds of making the rows part of their target; `None` if the publish only changes metadata. Called once, after
-    /// all streams of a trial with [`TrialScope::UnitsAndPublish`] have ended.
+    /// Makes the rows part of their target, and returns the seconds that this took; `None` if the publish only changes
+    /// metadata. Called once, after all streams of a trial with [`TrialScope::UnitsAndPublish`] have ended.
     fn publish(&self) -> Result<Option<f64>>;
 
     /// The server's message about a row that it has refused, if it has refused one.
@@ -88,8 +88,9 @@ pub trait TrialStream {
         Ok(())
     }
 
-    /// Does the work of a unit after its rows, up to its COMMIT or with it. `rows` is the number of rows that were written
-    /// and not refused. A destination that counts them itself fails if its count differs.
+    /// Does the work of a unit after its rows, up to its COMMIT; some destinations include the COMMIT. `rows` is the
+    /// number of rows that were written and not refused. A destination that counts them itself fails if its count
+    /// differs.
     fn finish(&mut self, rows: u64) -> Result<AfterRows>;
 
     /// CPU seconds that the server has spent for this stream so far; `None` if they cannot be seen.
@@ -97,7 +98,7 @@ pub trait TrialStream {
         None
     }
 
-    /// True if it reports to the meter itself what it does and waits for, as
+    /// True if the stream itself reports to the meter what it does and waits for, like
     /// [`UnitStream::is_metered`](crate::UnitStream::is_metered).
     fn is_metered(&self) -> bool {
         false
@@ -107,7 +108,7 @@ pub trait TrialStream {
 /// The measured work of a unit after its rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AfterRows {
-    /// Bytes that its table takes; 0 if that is not known.
+    /// Bytes that the unit's table takes; 0 if that is not known.
     pub table_bytes: u64,
     /// Seconds of counting and verifying.
     pub measure_s: f64,
@@ -117,7 +118,7 @@ pub struct AfterRows {
     pub analyze_s: f64,
 }
 
-/// Encodes rows as the destination gets them, so that a preflight measures encoding and writing separately.
+/// Encodes rows into the form that the destination gets, so that a preflight measures encoding and writing separately.
 pub trait EncodeRows {
     /// Appends the rows of a batch.
     fn encode(&mut self, batch: &RecordBatch, block: &mut Vec<u8>) -> Result<()>;

@@ -21,14 +21,14 @@ pub struct UndoRequest<'a> {
 
 /// The undo of one target, in a session of type `S`.
 pub trait UndoTarget<S> {
-    /// Fails unless it can be undone.
+    /// Fails if the target cannot be undone.
     fn check(&self, session: &mut S) -> Result<()>;
 
-    /// Undoes it, after all targets were checked.
+    /// Undoes the target. Called after all targets were checked.
     fn carry_out(&self, session: &mut S, keeps: bool, undone: &mut UndoneRun) -> Result<()>;
 }
 
-/// Undoes all targets of a run, unless one of them cannot be undone. Calls `reached` once the first one is undone.
+/// Undoes all targets of a run, or none if one of them cannot be undone. Calls `reached` once the first one is undone.
 pub fn undo_targets<S>(
     targets: &[impl UndoTarget<S>],
     session: &mut S,
@@ -51,7 +51,7 @@ pub fn undo_targets<S>(
 /// The changes of an undo.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct UndoneRun {
-    /// The changes of each target. A target is missing if an undo that was killed has changed it before.
+    /// The changes of each target. A target is missing if an earlier undo, which was killed, has already changed it.
     pub targets: Vec<UndoneTarget>,
     /// Statements or commands that remove the kept rows, to be run when nobody needs them any more.
     pub removals: Vec<String>,
@@ -60,7 +60,7 @@ pub struct UndoneRun {
 /// The changes of a target.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct UndoneTarget {
-    /// The target, as [`TargetName::sql`](crate::TargetName::sql).
+    /// The target's name, as [`TargetName::sql`](crate::TargetName::sql) has it.
     pub target: String,
     /// The tables whose rows were taken out, and the table or folder that keeps them; `None` if they were removed.
     pub taken_out: Vec<(String, Option<String>)>,

@@ -12,12 +12,12 @@ pub enum ColumnCarriage {
     AsIs,
     /// Days since 1970. In some databases two numbers stand for the infinities.
     Days {
-        /// Numbers of `-infinity` and `infinity`.
+        /// The numbers that stand for `-infinity` and `infinity`.
         infinities: Option<(i32, i32)>,
     },
     /// Microseconds since 1970. In some databases two numbers stand for the infinities.
     Microseconds {
-        /// Numbers of `-infinity` and `infinity`.
+        /// The numbers that stand for `-infinity` and `infinity`.
         infinities: Option<(i64, i64)>,
     },
     /// An interval as Arrow's own type.
@@ -32,7 +32,7 @@ pub enum ColumnCarriage {
     Text,
     /// JSON, unchanged; it must not contain half of a surrogate pair.
     Json,
-    /// The text of JSON as in [`Json`](Self::Json), which must not contain NUL either.
+    /// JSON as text, which must contain neither half of a surrogate pair nor NUL.
     JsonbText,
 }
 

@@ -26,7 +26,7 @@ pub trait AdbcDatabase: Send + Sync {
     /// Its name and version, as it reports them; empty if it does not.
     fn vendor(&self) -> AdbcResult<(String, String)>;
 
-    /// True if a source in this process can read tables of the same database meanwhile.
+    /// True if a source in this process can read tables of this database while it is open here.
     fn is_shared(&self) -> bool {
         false
     }
@@ -46,8 +46,8 @@ pub trait AdbcConnection: Send {
     /// Prepares adding rows to a table. The connection does nothing else until the taker has returned.
     fn ingest(&mut self, into: &IngestName, rows: QueueReader) -> AdbcResult<Taker>;
 
-    /// Like [`ingest`](AdbcConnection::ingest), but runs the statement that `insert` returns for the name of the rows. Only a
-    /// database that evaluates steps implements it.
+    /// Like [`ingest`](AdbcConnection::ingest), but runs the statement that `insert` returns. The argument of `insert`
+    /// is the name by which the statement reads the rows. Only a database that evaluates steps implements this.
     fn ingest_by(&mut self, _: &dyn Fn(&str) -> String, _rows: QueueReader) -> AdbcResult<Taker> {
         Err(AdbcError::with_message_and_status(
             "rows are added without a query",

@@ -37,8 +37,8 @@ pub struct PartialKey {
 }
 
 impl Constraints {
-    /// The unique key by which rows are merged: the one on exactly the columns of the merge, of current versions if the target
-    /// keeps versions. `None` if the target has no such key.
+    /// The unique key by which rows are merged: the key on exactly the columns of the merge. If the target keeps
+    /// versions, it is the unique key of the current versions. `None` if the target has no such key.
     pub fn of_merge(&self, merge: &MergePlan) -> Option<&UniqueKey> {
         match &merge.versions {
             None => self.keys.iter().find(|key| key.is_on(&merge.key)),
@@ -51,7 +51,7 @@ impl Constraints {
         }
     }
 
-    /// The key by which rows are merged, also into a target without a unique index on it.
+    /// The key by which rows are merged, even if the target has no unique index on it.
     pub fn key_of_merge(&self, merge: &MergePlan) -> UniqueKey {
         let found = self.of_merge(merge).cloned();
         found.unwrap_or_else(|| self.collated(UniqueKey::of_columns(&merge.key)))
@@ -113,8 +113,8 @@ pub struct UniqueKey {
 }
 
 impl UniqueKey {
-    /// A key of these columns, which is compared in the same way as the columns, for a merge into a target without a
-    /// unique index on them.
+    /// A key of these columns, for a merge into a target without a unique index on them. Its values are compared in the
+    /// same way as the columns.
     pub fn of_columns(names: &[String]) -> UniqueKey {
         let column = |name: &String| KeyColumn {
             name: name.clone(),
@@ -151,14 +151,14 @@ pub struct KeyColumn {
 }
 
 impl KeyColumn {
-    /// True if different texts may be equal for the index.
+    /// True if the index may treat different texts as equal.
     pub fn folds_texts(&self) -> bool {
         let collation = self.collation.as_deref();
         collation.is_some_and(|name| !name.eq_ignore_ascii_case("binary"))
     }
 }
 
-/// A column of a key in a table, as its index compares it.
+/// The SQL expression for a column of a key in `table`, compared as in the key's index.
 pub fn term(table: &str, column: &KeyColumn) -> String {
     let name = sql::identifier(&column.name);
     match &column.collation {
@@ -362,7 +362,7 @@ fn checks_of(rows: Vec<Vec<Option<String>>>) -> Vec<Check> {
         .collect()
 }
 
-/// A key, and the text in the catalog that has its condition, if it has one.
+/// A key, and the catalog's text with its condition, if the key has one.
 type CatalogKey = (UniqueKey, Option<String>);
 
 /// The keys in catalog rows: an identifier of the key, its name, one of its columns, that column's collation, and the text

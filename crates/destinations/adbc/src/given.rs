@@ -1,8 +1,8 @@
 //! Steps of a flow as a part of the INSERT into a file of DuckDB.
 //!
-//! The file and the engine's steps have separate DuckDB instances, but in one process, so both use the same library. The
-//! file's sessions get the settings that results depend on. DuckDB would find a macro or a type of the file before its
-//! own, so a file that has any gets no steps. Nothing is left in the file.
+//! The file and the engine's steps have separate DuckDB instances, but in one process, so both use the same library.
+//! The file's sessions get the settings on which the results of steps depend. DuckDB would find a macro or a type of
+//! the file before its own, so no steps are run in a file that has macros or types. Nothing is left in the file.
 
 use inrush_destination::{ColumnPlan, Error, GivenSteps, Result};
 
@@ -14,7 +14,7 @@ use crate::shared_database::SharedDatabase;
 use crate::sql;
 use crate::staging::Staging;
 
-/// The statement that adds the rows which the steps keep. `rows` are those before the steps.
+/// The statement that adds the rows which the steps keep. `rows` is the name of the rows before the steps.
 pub fn insert_statement(staging: &Staging, steps: &GivenSteps, rows: &str) -> String {
     let columns = staging.plan.columns.iter();
     let columns = sql::names(columns.map(|column| column.name.as_str()));
@@ -102,7 +102,7 @@ pub fn adapter(quirks: &Quirks, product: &'static str, steps: &GivenSteps) -> Op
     ))
 }
 
-/// An error of a statement with steps: a step may have failed for a row.
+/// Converts an error of a statement with steps, because a step may have failed for a row.
 pub fn failed(error: Error) -> Error {
     match error {
         Error::Refused { doing, message, .. } => Error::StepsFailed {

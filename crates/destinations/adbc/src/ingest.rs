@@ -33,7 +33,7 @@ impl Ingest {
         Ingest::start(queue, session.ingest(into, reader)?)
     }
 
-    /// Begins an ingest by the statement that `insert` returns for the name of the rows.
+    /// Begins an ingest by the statement that `insert` returns. The argument of `insert` is the name of the rows.
     pub fn begin_by(
         session: &mut AdbcSession,
         interrupt: &Interrupt,

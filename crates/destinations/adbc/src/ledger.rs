@@ -73,12 +73,12 @@ impl AdbcLedger {
         }
     }
 
-    /// The quoted name of a table beside those of the ledger.
+    /// The quoted name of a table in the ledger's schema.
     pub fn table(&self, name: &str) -> String {
         quoted(self.schema.as_deref(), self.prefix, name)
     }
 
-    /// Schema and name of a table beside those of the ledger.
+    /// Schema and name of a table in the ledger's schema.
     pub(crate) fn name_of(&self, name: &str) -> (Option<&str>, String) {
         (self.schema.as_deref(), format!("{}{name}", self.prefix))
     }
@@ -145,7 +145,8 @@ impl AdbcLedger {
         Some(format!("LOCK TABLE {} {lock}", self.run))
     }
 
-    /// The table that keeps the replaced rows of a target, by its index, until the package replaces them again.
+    /// The table that keeps the replaced rows of the target with the index `place`, until the package replaces its rows
+    /// again.
     pub fn kept_table(&self, run_id: impl Display, place: usize) -> String {
         self.table(&format!("kept_{run_id}_{}", place + 1))
     }

@@ -1,5 +1,5 @@
-//! Merges staged rows into a target by their key: what differs between databases, and the targets into which rows cannot be
-//! merged.
+//! Merges staged rows into a target by their key. This file has the parts of the statements that differ between
+//! databases, and refuses the targets into which rows cannot be merged.
 
 use inrush_destination::merge::{Merge, MergeDialect, MergeObstacle, MergeSession, names};
 use inrush_destination::{ColumnPlan, Error, MergedRows, Result, Step, TargetPlan};
@@ -120,8 +120,8 @@ impl<'a> AdbcMerge<'a> {
         Merge::new(&self.dialect, self.plan, &self.source)
     }
 
-    /// Merges the rows, `staged` of them, into the run's target with the index `place`. `started_at` is the start of
-    /// the run, in microseconds since 1970-01-01T00:00:00Z.
+    /// Merges the staged rows into the run's target with the index `place`. `staged` is their number, and `started_at`
+    /// the start of the run, in microseconds since 1970-01-01T00:00:00Z.
     pub fn perform(
         &self,
         session: &mut AdbcSession,

@@ -52,7 +52,7 @@ pub fn publish(
 struct Switch<'a> {
     run: &'a AdbcRun,
     reached: &'a dyn Fn(PublishStep),
-    /// The rows that each target got.
+    /// The number of rows that each target got.
     loaded: Vec<u64>,
     published: Published,
 }
@@ -144,7 +144,7 @@ struct Fill<'a> {
     run: &'a AdbcRun,
     place: usize,
     staged: u64,
-    /// The target before.
+    /// The state of the target before it is filled.
     state: TargetState,
     /// The counts of its merged rows, if rows were merged.
     merged: Option<MergedRows>,
@@ -233,7 +233,7 @@ impl Fill<'_> {
     }
 }
 
-/// The target now. Fails if it cannot be filled.
+/// The state of the target now. Fails if the target cannot be filled.
 fn state(run: &AdbcRun, session: &mut AdbcSession, staging: &Staging) -> Result<TargetState> {
     let target = &staging.plan.name;
     let Some(found) = kind(run, session, staging)? else {

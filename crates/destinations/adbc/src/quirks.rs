@@ -93,7 +93,7 @@ pub struct Quirks {
     /// The statements before and after an ANALYZE that limit its wait for a lock to five seconds; `None` if the
     /// database needs no such limit.
     pub analyze_wait: Option<[&'static str; 2]>,
-    /// The promises that are not kept.
+    /// Promises of a destination that this database does not keep, as sentences for the user.
     pub not_promised: &'static [&'static str],
 }
 

@@ -26,7 +26,7 @@ use crate::steps::{self, BeginStep};
 use crate::stream::Stream;
 use crate::sums;
 
-/// A running load. Its fields are dropped in their order.
+/// A running load. Its fields are dropped in the order in which they are declared.
 pub struct AdbcRun {
     session: Mutex<AdbcSession>,
     /// Lets the run be interrupted.

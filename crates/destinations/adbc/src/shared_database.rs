@@ -85,7 +85,7 @@ impl SharedDatabase {
         self.set_threads(session, self.threads.unwrap_or(1))
     }
 
-    /// The statement that does so, for a database with such a setting.
+    /// The statement that allows statements to use all threads, for a database with such a setting.
     pub fn all_threads_statement(&self) -> Option<String> {
         self.threads_statement(self.threads.unwrap_or(1))
     }

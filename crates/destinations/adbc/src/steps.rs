@@ -314,7 +314,7 @@ pub fn of_run(
     })
 }
 
-/// What the text of a planned run's steps depends on.
+/// The facts on which the text of a planned run's steps depends.
 struct PlannedSteps<'a> {
     shared: &'a SharedDatabase,
     run_key: &'a RunKey,

@@ -29,7 +29,7 @@ pub struct Stream<'a> {
     session: AdbcSession,
     /// The members that the open transaction has written to their references.
     kept: KeptNumbers,
-    /// The settings of the session that steps need.
+    /// The settings that steps need and this session has.
     set: Vec<String>,
 }
 
@@ -151,7 +151,7 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// The number of the unit's rows, counted by the database. An error if it is not the number that was sent.
+    /// The number of the unit's rows, counted by the database. Fails if it is not the number that was sent.
     fn counted(&mut self) -> Result<u64> {
         let unit = self.unit.as_ref().expect("a unit was begun");
         let (target, before, sent) = (unit.target, unit.before, unit.sent);

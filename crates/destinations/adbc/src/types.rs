@@ -1,4 +1,4 @@
-//! Type names: in the syntax of a database, and their meaning.
+//! Type names in the syntax of a database, and their meaning.
 
 use inrush_destination::{Error, ResolvedType, Result};
 use inrush_rows::column_type::ColumnType;

@@ -221,7 +221,7 @@ impl RunLedger for ParquetFolder {
                 });
             }
         }
-        // The run was switched and replaced since, so it has nothing to discard.
+        // The run was switched, and its rows were replaced later, so it has nothing to discard.
         if stored.record.state == RunState::Switched {
             return Ok(());
         }

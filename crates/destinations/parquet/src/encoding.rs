@@ -30,8 +30,8 @@ pub(super) const DICTIONARY_BYTES_MAX: usize = 1 << 20;
 /// If at least this ratio of values is new, the number of distinct values keeps growing.
 const GROWS_ON: f64 = 0.9;
 
-/// For each column, true if it should have a dictionary. `rows` is the expected number of rows of a row group, or that
-/// of the sample if there are no more.
+/// For each column, true if it should have a dictionary. `rows` is the expected number of rows of a row group; if the
+/// sample has all rows, it is their number.
 pub(super) fn dictionaries(sample: &[RecordBatch], rows: usize) -> Vec<bool> {
     let columns = sample.first().map_or(0, RecordBatch::num_columns);
     (0..columns)

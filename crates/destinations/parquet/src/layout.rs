@@ -87,9 +87,9 @@ impl Layout {
         })
     }
 
-    /// Identifies the plans that can use files with this layout.
+    /// A digest of the layout. Plans with the same digest can use each other's files.
     pub(super) fn digest(&self, plan: &TargetPlan) -> String {
-        // The text has the form of a generation file, whose names never change.
+        // The text has the form of a generation file. Its field names never change.
         let text = serde_json::to_string(&(&self.stored, &plan.partition_by))
             .expect("columns are texts and flags");
         digest(&[&plan.name.sql, &plan.shape, &text])
@@ -147,7 +147,7 @@ fn own_columns(plan: &TargetPlan) -> Vec<FileColumn> {
     columns.map(file_column).collect()
 }
 
-/// The partition column. Its values must be able to be folder names.
+/// The partition column with this name. Fails if its values cannot be folder names.
 fn partition_column(
     plan: &TargetPlan,
     name: &str,

@@ -41,8 +41,8 @@ pub(super) const GENERATION: &str = "_inrush.json";
 pub(super) const FORMAT: u32 = 1;
 /// The format version of a run's file. In version 1 it contained the units of a switched run.
 pub(super) const RUN_FORMAT: u32 = 2;
-/// Runs whose rows are gone are listed for a while, so that a run that stopped between two tables finds out that its
-/// rows had been in this table.
+/// The most runs without rows that a generation lists. They are listed so that a run that stopped between two tables
+/// finds out that its rows had been in this table.
 const GONE_RUNS_MAX: usize = 100;
 
 /// A folder of tables.
@@ -96,7 +96,8 @@ impl Root {
         self.home().join("locks").join(name)
     }
 
-    /// Held for a moment while a process that joined the run commits a unit, and while the run is taken over or closed.
+    /// The lock file of a run's fence. The lock is held for a moment while a process that joined the run commits a
+    /// unit, and while the run is taken over or closed.
     pub(super) fn fence_lock(&self, run_key: &RunKey) -> PathBuf {
         let name = format!("fence-{}.lock", digest(&[run_key.as_str()]));
         self.home().join("locks").join(name)
@@ -113,8 +114,8 @@ impl Root {
         self.home().join(name)
     }
 
-    /// Locks tables by `lock`, which is given the path of each lock and its table in words. All callers lock in the same
-    /// order: two processes that need the same tables cannot wait for each other.
+    /// Locks tables: calls `lock` with the path of each lock and a text that names the table. All callers lock in the
+    /// same order, so two processes that need the same tables cannot wait for each other.
     pub(super) fn lock_tables<'a>(
         &self,
         tables: impl Iterator<Item = &'a Path>,
@@ -165,7 +166,7 @@ impl Root {
     }
 
     /// The run as the contract has it. If a crash happened after the tables were exchanged and before the run's own
-    /// file was written, the tables are right.
+    /// file was written, the state comes from the tables.
     pub(super) fn past_run(&self, stored: &StoredRun) -> Result<PastRun> {
         let mut record = stored.record.clone();
         if record.state == RunState::Loading
@@ -376,10 +377,11 @@ pub(super) struct GenerationRun {
     pub(super) files: Vec<String>,
     /// True if other rows have replaced its rows.
     pub(super) gone: bool,
-    /// The number of rows that it took out of the table; `None` if a version published it that did not record this.
+    /// The number of rows that it took out of the table; `None` if an older version of Inrush published it without this
+    /// number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rows_replaced: Option<u64>,
-    /// True if there was no table before it.
+    /// True if the run created the table.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) made_table: bool,
 }

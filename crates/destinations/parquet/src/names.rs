@@ -81,7 +81,7 @@ pub(super) fn may_name_partitions(column: &str) -> bool {
         && !column.chars().any(is_special)
 }
 
-/// Appends `column=value` as DuckDB writes it; without a value, NULL.
+/// Appends `column=value` as DuckDB writes it; `None` stands for NULL.
 pub(super) fn push_partition(out: &mut String, column: &str, value: Option<&str>) {
     out.push_str(column);
     out.push('=');
@@ -108,8 +108,8 @@ pub(super) fn is_too_long(folder: &str) -> bool {
     folder.len() > NAME_BYTES_MAX
 }
 
-/// The name that Inrush gives to the folder `column=value`, if it differs from this one. Otherwise a value that can be
-/// written in two ways would have two folders.
+/// The name that Inrush gives to the folder `column=value`, if it differs from this one. Without this rule, a value
+/// that can be written in two ways would have two folders.
 pub(super) fn written_here(folder: &str, is_integer: bool) -> Option<String> {
     let (column, value) = folder.split_once('=')?;
     let value = match value {

@@ -21,10 +21,11 @@ const KNOWN: [&str; 11] = [
     "statistics",
 ];
 
-/// Enough rows to make dictionaries worthwhile, and few enough that readers can share the row groups and that writing
-/// to the disk begins early. For lineitem, files are 0.5 % larger than with four times as many rows.
+/// The rows of a row group: enough to make dictionaries worthwhile, and few enough that readers can share the row
+/// groups and that writing to the disk begins early. For lineitem, files are 0.5 % larger than with four times as many
+/// rows.
 const ROW_GROUP_ROWS: usize = 1 << 18;
-/// A row group is kept in memory, encoded, until it is complete.
+/// The most bytes of a row group, which is kept in memory, encoded, until it is complete.
 const ROW_GROUP_BYTES_MAX: usize = 64 << 20;
 
 /// A stream's memory for rows of partitions that wait until their row groups are large enough.

@@ -247,7 +247,7 @@ fn refuse_other_spellings(target: &RunTarget, table: Option<&Table>) -> Result<(
     Ok(())
 }
 
-/// The table may have got other columns while the run was loading.
+/// Fails if the table has got other columns while the run was loading.
 fn check_columns(target: &RunTarget, table: Option<&Table>) -> Result<()> {
     let now = crate::layout::Layout::new(&target.plan, table)?;
     if now.stored == target.layout.stored {

@@ -18,7 +18,7 @@ use crate::ledger::{StagedFile, each_staged};
 use crate::names::NULL_PARTITION;
 use crate::run_target::RunTarget;
 
-/// Files that are listed before they are read.
+/// The most files that are listed but not yet read.
 const QUEUED_FILES_MAX: usize = 64;
 
 /// The sums that are made of each column of a target.
@@ -93,7 +93,8 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Takes files from the queue to its end, even after an error, because the listing waits for that.
+    /// Takes files from the queue until it ends, even after an error, because the thread that lists the files waits for
+    /// this.
     fn files(&self, queue: &Mutex<Receiver<StagedFile>>) -> Result<Vec<StagedSums>> {
         let mut sums = StagedSums::none(self.forms);
         let mut result = Ok(());

@@ -196,7 +196,7 @@ fn decimal_bytes(precision: u8) -> i32 {
     (bits / 8.0).ceil() as i32
 }
 
-/// The column type for a column of a file, `None` if it cannot be loaded, and the type's name for messages.
+/// The column type for a column of a file (`None` if it cannot be loaded), and the type's name for messages.
 pub(super) fn column_type(column: &Type) -> (Option<ColumnType>, String) {
     let known = known_type(column);
     let text = match &known {

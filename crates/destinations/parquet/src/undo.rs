@@ -39,7 +39,7 @@ struct TakeOut<'a> {
     generation: Generation,
     /// The run's files, relative to the table's folder.
     own: BTreeSet<PathBuf>,
-    /// The table is removed with them.
+    /// True if the table is removed together with the files.
     removes_table: bool,
 }
 

@@ -23,7 +23,7 @@ use crate::options::Options;
 
 /// The least number of rows that are written together.
 const GATHERED_ROWS: usize = 4096;
-/// The most bytes of memory that they may use meanwhile.
+/// The most bytes of memory for rows that wait to be written together.
 const GATHERED_BYTES: usize = 4 << 20;
 /// The most open files of a unit: each uses some kilobytes. A partition whose file was closed gets a second file when
 /// more of its rows arrive.
@@ -290,7 +290,7 @@ impl Parted<'_> {
         Ok((self.batches.len() - 1) as u32)
     }
 
-    /// Writes the largest partitions, half of all rows, and compacts the others.
+    /// Writes the largest partitions, until half of all rows are written, and compacts the others.
     fn make_room(&mut self) -> Result<()> {
         let mut numbers: Vec<usize> = (0..self.partitions.len())
             .filter(|number| !self.partitions[*number].rows.is_empty())

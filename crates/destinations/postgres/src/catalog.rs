@@ -75,7 +75,7 @@ pub struct CatalogColumn {
     pub not_null: bool,
     /// The server computes it, so it cannot be loaded.
     pub generated: bool,
-    /// The switch fills it, as a column of versions.
+    /// True for a column of versions, which the switch fills.
     pub of_versions: bool,
     /// It has a default, so a file may leave it out.
     pub has_default: bool,

@@ -190,8 +190,8 @@ fn other_version(version: &str) -> String {
 }
 
 /// The query with which a transaction opens the extension for a table, and asks how the table can be stored. It has one
-/// row: the extension's interface version, its version, and why the table cannot be stored as pages (if that is asked),
-/// as tuples, and at all. NULL means that there is no reason.
+/// row: the extension's interface version, its version, and three reasons: why the table cannot be stored as pages (if
+/// that is asked), why not as tuples, and why not at all. NULL means that there is no reason.
 pub fn opening(table: &str, columns: &[&str], by_pages: bool) -> String {
     let columns: Vec<String> = columns
         .iter()
@@ -240,7 +240,7 @@ pub async fn open(session: &Session, opening: &str) -> Result<Result<Way, String
 /// The extension's answer about the key in the last COPY of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyEnds {
-    /// Its rows.
+    /// The number of rows of the COPY.
     pub rows: u64,
     /// The smallest key as text, if a row has one.
     pub smallest: Option<String>,

@@ -6,7 +6,7 @@ use inrush_destination::address::POSTGRES_NAME_BYTES_MAX;
 
 use crate::quote::cut;
 
-/// The kind of an index, by the last word of its name.
+/// The kind of an index. It decides the last word of the index's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexKind {
     /// The index of a primary key.
@@ -77,7 +77,7 @@ fn joined(columns: &[String]) -> String {
     joined
 }
 
-/// `table_columns_label`, of which the longer one of the first two is cut until all fits.
+/// The name `table_columns_label`. The longer of `table` and `columns` is cut until the name fits.
 fn object_name(table: &str, columns: &str, label: &str) -> String {
     let overhead = 1 + label.len() + usize::from(!columns.is_empty());
     let room = POSTGRES_NAME_BYTES_MAX - overhead;

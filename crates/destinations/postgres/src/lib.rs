@@ -2,13 +2,12 @@
 //!
 //! Connections, quoting and types are those of `crates/pgclient`; a [`session`] adds the pace and the meter of a load.
 //! [`catalog`] reads the tables that exist, [`staging`] writes the statements that make staging tables, [`copy`]
-//! streams blocks into one ([`fast_copy`] is about the server extension that may store them), and [`unit_transaction`]
-//! loads and commits a load unit. The [`ledger`], the [`switch`] and [`undo`] are statements on the same sessions.
-//! [`postgres_driver`] is the entry for callers who do not know which
-//! driver loads.
+//! streams blocks into a staging table ([`fast_copy`] is about the server extension that may store them), and
+//! [`unit_transaction`] loads and commits a load unit. The [`ledger`], the [`switch`] and [`undo`] are statements on
+//! the same sessions. [`postgres_driver`] is the entry for callers who do not know which driver loads.
 //!
-//! The engine runs a load by the contract, but the plan is made here ([`plan`]), with the parts of `inrush_engine::planner`. The
-//! reasons: `docs/design/one-driver.md`; more about this destination:
+//! The engine runs a load by the contract, but the plan is made here ([`plan`]), with the parts of
+//! `inrush_engine::planner`. The reasons are in `docs/design/one-driver.md`. More about this destination:
 //! `docs/design/streams.md`, `docs/design/exactly-once.md`, `docs/design/careful-loads.md` and `docs/design/switch.md`.
 
 mod abilities;

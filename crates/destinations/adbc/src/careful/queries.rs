@@ -58,7 +58,8 @@ impl TrialRows<'_> {
         }
     }
 
-    /// Finds the rows whose key another row has, in the target, in a unit that was staged before, or in the batch.
+    /// Finds the rows whose key another row has: a row of the target, of a unit that was staged before, or of the
+    /// batch.
     pub fn of_key(&self, key: &UniqueKey) -> Vec<TrialTest> {
         let staging = self.staging;
         let number = sql::identifier(self.number);

@@ -28,7 +28,7 @@ impl AdbcDatabase for DuckDb {
         Ok(("duckdb".to_owned(), self.0.version()))
     }
 
-    /// Sources find the instance of the file.
+    /// Sources in this process can use the open instance of the file.
     fn is_shared(&self) -> bool {
         true
     }

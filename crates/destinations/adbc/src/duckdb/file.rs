@@ -33,7 +33,7 @@ pub fn is_possible(file: &Path) -> Result<(), Error> {
     }
 }
 
-/// A file that opening has created. It is removed if nothing was loaded, so that a command that only looks leaves
+/// A file that opening has created. It is removed if nothing was loaded, so that a command that only reads leaves
 /// nothing behind.
 pub struct MadeFile {
     path: PathBuf,
@@ -42,7 +42,8 @@ pub struct MadeFile {
 }
 
 impl MadeFile {
-    /// For a file that did not exist before it was opened. It is open now, so DuckDB's lock keeps others out.
+    /// Remembers a file that did not exist before it was opened. The file is open now, so DuckDB's lock keeps other
+    /// processes out.
     pub fn opened(path: &Path) -> Option<MadeFile> {
         let inode = path.metadata().ok()?.ino();
         Some(MadeFile {

@@ -16,7 +16,7 @@ use crate::session::AdbcSession;
 use crate::shared_database::SharedDatabase;
 use crate::staging::Staging;
 
-/// Members that are read at a time.
+/// The number of members that are read at a time.
 const PAGE: usize = 2_000;
 
 /// The members of a run.
@@ -24,7 +24,7 @@ pub struct RunMembers {
     shared: Arc<SharedDatabase>,
     interrupt: Arc<Interrupt>,
     tables: Vec<MemberTable>,
-    /// For each target, the tables of its members, by their indexes.
+    /// For each target, the indexes of the tables of its members.
     places: Vec<Vec<usize>>,
     state: Mutex<State>,
     /// The session that asks for numbers of sequences, opened when the first one is needed.
@@ -228,7 +228,7 @@ impl RunMembers {
         };
         let mut numbers = Vec::with_capacity(count);
         while numbers.len() < count {
-            // A sequence may be behind its table: numbers that rows have are left out.
+            // A sequence may be behind its table, so numbers that rows already have are left out.
             let asked = table
                 .next_numbers(count - numbers.len())
                 .unwrap_or_default();

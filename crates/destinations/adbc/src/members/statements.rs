@@ -154,7 +154,7 @@ impl MemberTable {
         ))
     }
 
-    /// The members `m` with the rows `d` of the reference that have their keys and other numbers.
+    /// Joins the members `m` with the rows `d` of the reference that have the same key but another number.
     fn existing_from(&self) -> String {
         format!(
             "FROM {} m JOIN {} d ON {} WHERE d.{} <> m.number",

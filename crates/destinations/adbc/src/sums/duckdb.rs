@@ -1,4 +1,4 @@
-//! Sums as DuckDB makes them: of whole numbers in 128 bits.
+//! DuckDB's sums. It adds whole numbers in 128 bits.
 
 use inrush_destination::sums::{Addend, ColumnForm, SumForm};
 use inrush_rows::column_type::ColumnType;
@@ -11,7 +11,7 @@ const SUMMED_DIGITS_MAX: u8 = 18;
 const DATES: (&str, &str) = ("2147483647", "-2147483648");
 const TIMESTAMPS: (&str, &str) = ("9224318721654775807", "-9222425352054775808");
 
-/// The addends of each measure of a column; none if there is no exact sum of it.
+/// The addends of each measure of a column; none if the column has no exact sum.
 pub fn measures(
     form: ColumnForm,
     column_type: &ColumnType,

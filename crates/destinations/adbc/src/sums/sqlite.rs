@@ -1,4 +1,4 @@
-//! Sums as SQLite makes them: of whole numbers in 64 bits, so numbers are cut into parts of few digits.
+//! SQLite's sums. It adds whole numbers in 64 bits, so numbers are cut into parts of few digits.
 //!
 //! Decimals, dates, times and timestamps are texts here. SQLite has no exact sum of floating-point numbers, intervals,
 //! UUIDs and decimals without a scale.
@@ -8,8 +8,8 @@ use inrush_destination::sums::{Addend, ColumnForm, SumForm};
 
 use crate::session::AdbcSession;
 
-/// Digits of a part of a number, and the number of parts that hold any decimal. The sum of a part over 900 billion rows
-/// fits into 64 bits.
+/// A number is cut into parts of so many digits; the second constant is the number of parts that hold any decimal. The
+/// sum of a part over 900 billion rows fits into 64 bits.
 const PART_DIGITS: usize = 7;
 const DECIMAL_PARTS: usize = 6;
 
@@ -29,7 +29,7 @@ pub fn is_of_texts(form: ColumnForm) -> bool {
     )
 }
 
-/// The addends of each measure of a column; none if there is no exact sum of it.
+/// The addends of each measure of a column; none if the column has no exact sum.
 pub fn measures(form: ColumnForm, name: &str) -> Option<Vec<Vec<Addend>>> {
     let octets = |value: &str| {
         let octets = format!("sum(length(CAST({value} AS BLOB)))");

@@ -36,7 +36,8 @@ const CONTROL: &str = "inrush bench";
 /// Rows that are inserted to measure the size of a row.
 const SAMPLE_ROWS: u32 = 5_000;
 
-/// The longest wait for the sessions of clients that have closed their connections, and the time between two checks.
+/// The longest wait for the sessions of clients that have closed their connections. The second constant is the time
+/// between two checks.
 const ENDING_MAX: Duration = Duration::from_secs(5);
 const ENDING_LOOK: Duration = Duration::from_millis(5);
 
@@ -60,7 +61,7 @@ const SETTINGS_OF_INTEREST: &[&str] = &[
 
 /// A server with a separate schema for a measurement.
 pub struct PostgresClients {
-    /// One address for each endpoint; without endpoints, that of the URL.
+    /// One address for each endpoint; without endpoints, the address in the URL.
     addresses: Vec<DatabaseAddress>,
     statements: Statements,
     schema: OwnSchema,

@@ -6,7 +6,7 @@ use inrush_pgclient::frontend;
 /// Rows of the table in which `seek` finds one by its key.
 const SEEK_ROWS: u32 = 10_000;
 
-/// The prepared statements of a client.
+/// The names of a client's prepared statements.
 const WORK: &str = "work";
 const BEGIN: &str = "begin";
 const COMMIT: &str = "commit";
@@ -101,7 +101,7 @@ impl Statements {
         }
     }
 
-    /// The table of 2009, or the user's own.
+    /// The statement that creates the table for inserts: the user's own, or a table with a key and five columns.
     fn create_table(&self, insert: &InsertWork) -> String {
         let table = format!("{}.rows", self.schema);
         if let Some(sql) = &insert.table_sql {

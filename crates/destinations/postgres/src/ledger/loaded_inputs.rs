@@ -9,8 +9,8 @@ use super::totals::count;
 use crate::Session;
 
 impl Ledger {
-    /// Passes every input that runs with this key have switched in to `see`, those of the newest run first. A run that
-    /// is switched has all of each of its inputs, unless a later run took them out again.
+    /// Passes every input that runs with this key have switched in to `see`, the inputs of the newest run first. A run
+    /// that is switched has all rows of each of its inputs, unless a later run took them out again.
     pub async fn loaded_inputs(
         &self,
         session: &Session,

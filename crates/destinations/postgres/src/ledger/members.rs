@@ -40,9 +40,9 @@ impl Ledger {
         self.table("inferred_member")
     }
 
-    /// The numbers of members with these keys, which are sorted and different. Keys without a number get the next ones
-    /// of the sequence. A key gets no number if another row of the reference has that number already; then fewer
-    /// numbers are returned.
+    /// The numbers of members with these keys, which are sorted and without duplicates. Keys without a number get the
+    /// next numbers of the sequence. If another row of the reference already has such a number, the key gets none, and
+    /// fewer numbers are returned.
     pub async fn reserve_members(
         &self,
         session: &Session,

@@ -10,7 +10,7 @@ use super::error::LedgerError;
 use super::{Ledger, stored};
 use crate::Session;
 
-/// A run in the ledger of a server: the record that every destination has, and what only this ledger knows.
+/// A run in the ledger of a server: the record that every destination has, and the facts that only this ledger has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredRun {
     /// The record.
@@ -136,8 +136,8 @@ impl Ledger {
         Ok(!rows.is_empty())
     }
 
-    /// Runs that stopped before their switch, the newest first; `run_key` narrows them to those of one package and its
-    /// targets.
+    /// Runs that stopped before their switch, the newest first; with `run_key`, only the runs of this package into
+    /// these targets.
     pub async fn stopped_runs(
         &self,
         session: &Session,
@@ -154,8 +154,8 @@ impl Ledger {
         Ok(rows.iter().map(stored_run).collect())
     }
 
-    /// The runs of a package, or of all, the oldest first. A target counts as gone if another table has its name now, or no
-    /// table has.
+    /// The runs of a package, or of all packages, the oldest first. A target counts as gone if another table has its
+    /// name now, or if no table has it.
     pub async fn runs(
         &self,
         session: &Session,

@@ -26,8 +26,8 @@ impl UnitAccounts {
     }
 }
 
-/// Goes before a LATERAL query of `shard`, which has these columns from version 5 on. For an older table, the query
-/// finds the columns here.
+/// A subquery that is written before a LATERAL query of `shard`. The table has these columns from version 5 on. If the
+/// table is older, the LATERAL query finds the columns here.
 pub(super) const BEFORE_VERSION_5: &str =
     "(SELECT 0::int8 AS rows_filtered, 0::int8 AS rows_added) older";
 
@@ -36,7 +36,7 @@ pub(super) fn count(row: &Row, index: usize) -> u64 {
     row.get::<_, i64>(index) as u64
 }
 
-/// The account in seven columns, beginning with this one.
+/// The account in seven columns of a row; `first` is the index of the first of them.
 fn account(row: &Row, first: usize) -> Account {
     Account {
         rows_read: count(row, first),

@@ -43,9 +43,10 @@ pub struct UnitRow {
     /// True if the table that holds its rows still has its name: the staging table or, for direct writes, the target.
     /// Always true for a unit that is being written.
     pub stands: bool,
-    /// The server's files of the staging table now, as a digest.
+    /// A digest of the server's files that the staging table has now.
     pub files: Option<String>,
-    /// The table's files are not those of the unit's COMMIT: it was emptied or rewritten (TRUNCATE, VACUUM FULL).
+    /// True if the table's files are not the files that it had at the unit's COMMIT: it was emptied or rewritten
+    /// (TRUNCATE, VACUUM FULL).
     pub rewritten: bool,
 }
 
@@ -87,8 +88,8 @@ fn split_of(row: &Row) -> SplitRecord {
 }
 
 impl UnitRow {
-    /// True if a plan with a unit of its key can keep its committed part: its table is still the one that it began
-    /// with, and the plan uses the same table.
+    /// True if a plan that has a unit with this key can keep the rows that the unit has committed: the table is still
+    /// the one that the unit began with, and the plan uses the same table.
     pub fn is_kept(&self, staging_schema: &str) -> bool {
         self.stands && (self.straight || self.staging_schema == staging_schema)
     }
@@ -372,8 +373,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Removes the splits of these files from the ledger, and the rows that were committed with them from the unit's table. Returns
-    /// true if the number of removed rows is the number that the splits have loaded.
+    /// Removes the splits of these files from the ledger, and removes the rows that were committed with them from the
+    /// unit's table. Returns true if the number of removed rows is the number that the splits have loaded.
     pub async fn take_out(
         &self,
         session: &Session,
