@@ -8,7 +8,7 @@ use crate::error::{EmbeddedError, Looked};
 /// The oldest major version that Inrush loads into.
 const MAJOR_MIN: u32 = 14;
 
-/// The programs that are needed. `pg_ctl` is not, because the server is a child of this process.
+/// The programs that are needed. `pg_ctl` is not needed, because the server is a child of this process.
 const PROGRAMS: [&str; 2] = ["initdb", "postgres"];
 
 /// An installation of PostgreSQL.

@@ -108,7 +108,7 @@ pub enum EmbeddedError {
         found: String,
     },
 
-    /// The data folder was not made on this machine, as required.
+    /// The data folder must have been made on this machine, and no record says so.
     #[error(
         "{} may contain code of another user: {reason}\nif you trust the user who made the folder, add --trust; if \
          not, name a folder that does not exist yet", folder.display()
@@ -116,7 +116,7 @@ pub enum EmbeddedError {
     FolderUntrusted {
         /// The folder.
         folder: PathBuf,
-        /// Why it is not known to be made here.
+        /// Why it is not certain that the folder was made here.
         reason: String,
     },
 
@@ -185,7 +185,7 @@ pub enum EmbeddedError {
     /// A name or password cannot be written in a statement.
     #[error("the {what} must not be empty and must not hold line ends or NUL")]
     Unwritable {
-        /// The kind of path.
+        /// The kind of text, such as a name or a password.
         what: &'static str,
     },
 

@@ -222,7 +222,7 @@ fn give_to(path: &Path, account: &OsAccount) -> Result<(), EmbeddedError> {
         .map_err(file_error("cannot change the owner of", path))
 }
 
-/// Asks the system, as that user, because file modes alone do not decide.
+/// True if the user can enter the folder. The system is asked as that user, because file modes alone do not decide.
 fn can_enter(account: &OsAccount, folder: &Path) -> bool {
     if !account.change {
         // This process runs as the account, which has just created the folder or owns it.

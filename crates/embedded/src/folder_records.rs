@@ -1,8 +1,8 @@
 //! Records of the data folders that were made here, because code that is stored in a folder runs as its server's user.
 //!
-//! A folder may have come with a package. It contains a random id; a file with that name in the caller's own state,
-//! outside the folder, contains the folder's path. The sender of a folder can neither write that file nor guess its
-//! name.
+//! A folder may have come with a package of another person. Each folder that is made here contains a random id. A file
+//! with the id as its name, in the caller's own state outside the folder, contains the folder's path. The sender of a
+//! folder can neither write that file nor guess its name.
 
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, OpenOptions};

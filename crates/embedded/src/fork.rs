@@ -4,12 +4,12 @@
 //!
 //! The process that forks has threads, any of which may have held a lock. So `Command::pre_exec` demands that its
 //! closure does only what is allowed after such a fork. Every closure here makes plain system calls, allocates nothing
-//! and takes no lock of this program. POSIX lists neither `setgroups` nor `prctl` as safe after a fork; in Linux's C
-//! libraries both are system calls, and the lock that glibc takes around a change of account is its own, which its
-//! `fork` leaves free in the child. The arguments of these calls were made before the fork and are moved into the
+//! and takes no lock of this program. POSIX lists neither `setgroups` nor `prctl` as safe after a fork. In Linux's C
+//! libraries both are system calls. The lock that glibc takes around a change of account is glibc's own, and its `fork`
+//! leaves this lock free in the child. The arguments of these calls were made before the fork and are moved into the
 //! closure. Descriptors are plain numbers there: if one was closed before the command is spawned, the call fails, or
-//! the child inherits another file with that number. That does not harm memory, and the callers keep them open until
-//! then.
+//! the child inherits another file with that number. That does not harm memory, and the callers keep the descriptors
+//! open until then.
 #![expect(
     unsafe_code,
     reason = "closures that run between fork and exec, and the calls in them"

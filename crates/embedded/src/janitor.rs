@@ -76,14 +76,14 @@ impl Janitor {
         Ok(Janitor { child, words })
     }
 
-    /// Tells it which process the server is.
+    /// Tells the janitor which process the server is.
     pub fn watch(&self, server_pid: u32) {
         if let Some(started) = start_time(server_pid) {
             self.say(&format!("server {server_pid} {started}\n"));
         }
     }
 
-    /// Ends it: there is nothing left to clean up.
+    /// Ends the janitor, because there is nothing left to clean up.
     pub fn dismiss(mut self) {
         self.say("done\n");
         drop(self.words);
@@ -102,8 +102,7 @@ impl Janitor {
 /// When a process started, in ticks since boot. Together with the pid, it identifies a process for all time.
 fn start_time(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name may hold blanks and parentheses; The state, which follows the name, is field 3; the start time is field
-    // 22.
+    // The name may hold blanks and parentheses. The state follows the name and is field 3; the start time is field 22.
     stat.rsplit_once(')')?
         .1
         .split_whitespace()

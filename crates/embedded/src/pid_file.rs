@@ -16,7 +16,7 @@ pub(crate) struct PidFile {
 pub(crate) fn read_pid_file(data: &Path) -> Option<PidFile> {
     let text = std::fs::read_to_string(data.join("postmaster.pid")).ok()?;
     let mut lines = text.lines();
-    // A server in single-user mode writes its number negated.
+    // A server in single-user mode writes its process ID as a negative number.
     let pid: i64 = lines.next()?.trim().parse().ok()?;
     Some(PidFile {
         pid: u32::try_from(pid.unsigned_abs()).ok()?,

@@ -21,16 +21,17 @@ use crate::process::{ProcessEnd, ServerProcess, command_as, log_to};
 use crate::server_user::OsAccount;
 use crate::settings::{NO_CODE, Setting};
 
-/// The longest start. A kept folder may have to recover from a crash first. A server that ends is noticed immediately.
+/// The longest wait for a start. A kept folder may have to recover from a crash first. A server that ends is noticed
+/// immediately.
 const READY_WAIT: Duration = Duration::from_secs(600);
 
 /// The time between two checks of the server's pid file, because there is no event for "ready".
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// A fast shutdown writes all changed pages to disk.
+/// The longest wait for a fast shutdown, which writes all changed pages to disk.
 const FAST_STOP_WAIT: Duration = Duration::from_secs(300);
 
-/// An immediate shutdown kills the server's own processes after 5 seconds.
+/// The longest wait for an immediate shutdown, which kills the server's own processes after 5 seconds.
 const IMMEDIATE_STOP_WAIT: Duration = Duration::from_secs(20);
 
 /// The state that must be cleaned up at the end, even if the start failed halfway.
@@ -188,7 +189,7 @@ impl ServerRun {
         Ok(())
     }
 
-    /// Waits until it accepts connections, or has died.
+    /// Waits until the server accepts connections, or has died.
     pub fn wait_until_ready(&self) -> Result<(), EmbeddedError> {
         let process = self.process.as_ref().expect("it was launched");
         let begin = Instant::now();

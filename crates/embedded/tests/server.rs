@@ -349,7 +349,7 @@ on_each_version! {
         std::fs::create_dir(&copies).unwrap();
         let mut options = temporary(&hidden, parent.path());
         options.copy_parent = copies.clone();
-        // Two at once make one copy.
+        // Two servers that start at once make one copy.
         let servers = std::thread::scope(|scope| {
             [0, 1]
                 .map(|_| scope.spawn(|| EmbeddedServer::start(options.clone())))

@@ -76,7 +76,7 @@ impl DriverError {
         }
     }
 
-    /// How to fix it, unless the text says that or no fix is known.
+    /// How to fix it; `None` if the text says it already, or if no fix is known.
     pub fn hint(&self) -> Option<String> {
         self.hint.clone()
     }

@@ -306,7 +306,7 @@ impl Error {
         }
     }
 
-    /// How to fix it, unless the text says that or no fix is known.
+    /// How to fix it; `None` if the text says it already, or if no fix is known.
     pub fn hint(&self) -> Option<String> {
         match self {
             Error::Package(_) => None,

@@ -16,7 +16,7 @@ pub enum Event {
         package: String,
         /// The URL of the destination.
         destination: String,
-        /// Streams.
+        /// The number of streams.
         streams: usize,
         /// The targets, and the size of the files for each.
         targets: Vec<TargetSize>,
@@ -165,7 +165,7 @@ pub struct BegunRun<'a> {
 
 /// Receives the events. It is called from several threads, and they wait until it returns.
 pub trait Observer: Sync {
-    /// Something happened.
+    /// Called when an event has happened.
     fn notice(&self, event: &Event);
 
     /// Called when the run is in the ledger and loading begins. `run` has the origin of its columns.

@@ -98,7 +98,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Set when the run is asked to stop.
+    /// This fault with `stop`, which is set when the run is asked to stop.
     pub fn heeding(self, stop: &Stop) -> Fault {
         Fault {
             stop: Some(stop.clone()),

@@ -1,8 +1,9 @@
 //! The engine of Inrush: the work that is the same for every source and destination.
 //!
 //! [`plan`] resolves a package against real files. `run` has the sequence of a run. [`pipeline`] runs streams, meters
-//! them and accounts for their rows. [`verify`] compares sums, and [`compare`] the rows of two sources. [`preflight`] predicts a run. [`report`] is the report
-//! of a run. [`reject_replay`] loads corrected rejects. [`upkeep`] and [`undo`] are for runs that stopped or are over.
+//! them and accounts for their rows. [`verify`] compares sums, and [`compare`] compares the rows of two sources.
+//! [`preflight`] predicts a run. [`report`] is the report of a run. [`reject_replay`] loads corrected rejects.
+//! [`upkeep`] and [`undo`] are for runs that have stopped or ended.
 //!
 //! [`shares`] lets several processes load one run. `load` writes the rows of a plan to a destination, transaction by transaction.
 //!

@@ -43,7 +43,7 @@ pub struct Peeked {
     pub rows: Vec<(Location, Vec<Option<String>>)>,
     /// Rows that were read to find them.
     pub rows_read: u64,
-    /// What the steps have counted.
+    /// The counts of the steps.
     pub tally: StepTally,
     /// The last rejected rows among those that were read.
     pub rejects: Vec<Reject>,
@@ -84,7 +84,7 @@ pub fn peek(
     Ok(peeking.peeked)
 }
 
-/// The rows that have been taken so far, and what takes more.
+/// The rows that were taken so far, and the state that is needed to take more.
 struct Peeking {
     peeked: Peeked,
     /// The number of rows that are wanted.

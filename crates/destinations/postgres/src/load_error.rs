@@ -43,7 +43,7 @@ impl From<SourceError> for LoadError {
 }
 
 impl LoadError {
-    /// This error as the contract has it, about the target with this index.
+    /// Converts this error to an error of the contract, about the target with this index.
     pub fn of_target(self, target: usize) -> inrush_destination::Error {
         match self {
             LoadError::Server(error) | LoadError::Ledger(LedgerError::Destination(error)) => {
@@ -54,7 +54,7 @@ impl LoadError {
     }
 }
 
-/// As the contract has it, if it is not about a row.
+/// Converts an error that is not about a row to an error of the contract.
 impl From<LoadError> for inrush_destination::Error {
     fn from(error: LoadError) -> inrush_destination::Error {
         match error {
@@ -79,7 +79,7 @@ impl From<LoadError> for inrush_destination::Error {
     }
 }
 
-/// An error of the server; of a row, if it refused one.
+/// Converts an error of the server. If the server refused a row, the result says so.
 fn refused(error: PostgresError, target: usize) -> inrush_destination::Error {
     match error.row_refusal().is_some() {
         true => rows_refused(&error, target),

@@ -1,4 +1,4 @@
-//! Tables that the switch takes out of a target, and the statements that do it.
+//! Tables that the switch takes out of a target, and the statements that take them out.
 //!
 //! A table that is kept moves to another schema under another name. Its indexes move with it and are renamed first: indexes
 //! of a unit that was loaded from the same files may have their names in that schema.

@@ -36,7 +36,7 @@ pub struct PartitionNode {
 }
 
 impl PartitionTree {
-    /// All partitions, each before those below it.
+    /// All partitions, each before its own partitions.
     pub fn all(&self) -> Vec<&PartitionNode> {
         let mut found = Vec::new();
         let mut open: Vec<&PartitionNode> = self.partitions.iter().rev().collect();

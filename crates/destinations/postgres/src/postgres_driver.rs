@@ -56,7 +56,7 @@ impl Driver for Postgres<'_> {
         preflight::preflight(package, &address, options, preflight_options, report)
     }
 
-    /// The server has the trial tables, and rolls them back by itself.
+    /// `None`, because the trial tables are in the server, which rolls them back by itself.
     fn scratch_folder(&self, _: &Package, _: &RunOptions<'_>) -> Option<PathBuf> {
         None
     }

@@ -122,8 +122,8 @@ pub async fn inspect(
 }
 
 /// A pooler invents a process ID for a connection. A pooler that gives each transaction another backend loses locks and
-/// settings of the session, so it is refused. To distinguish it from one that keeps the session, a setting is made and
-/// read again after other sessions had the chance to take the backend.
+/// settings of the session, so it is refused. Other poolers keep the session. To distinguish them, this changes a
+/// setting, and reads it again after other sessions had the chance to take the backend.
 async fn refuse_transaction_pooler(
     session: &Session,
     address: &DatabaseAddress,

@@ -90,7 +90,7 @@ impl Session {
         }
     }
 
-    /// This connection with a gauge of its own.
+    /// This connection with a new gauge, which no other session uses.
     pub fn measured(&self) -> (Session, Arc<Gauge>) {
         let gauge = Arc::<Gauge>::default();
         let meter: Arc<dyn StreamMeter> = gauge.clone();

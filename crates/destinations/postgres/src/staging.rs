@@ -78,14 +78,14 @@ pub struct UnitBounds {
 /// The upper bound of a unit's keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Upper {
-    /// Keys are smaller.
+    /// Keys are smaller than this value.
     Exclusive(String),
-    /// Keys are at most this.
+    /// Keys are at most this value.
     Inclusive(String),
 }
 
 impl UnitBounds {
-    /// The condition that every row of the unit meets, which proves the partition's own.
+    /// The condition that every row of the unit meets. It proves the condition of the partition.
     pub fn condition(&self) -> String {
         let key = identifier(&self.key);
         let value = |text: &str| format!("{}::{}", literal(text).trim_start(), self.type_sql);

@@ -1,9 +1,9 @@
 //! Partitions that a table gets after its last one, for bounds beyond those that it has: ALTER PARTITION FUNCTION ... SPLIT RANGE.
 //!
-//! A split of a partition with rows moves and logs them row by row, so only an empty one is split: the last partition of every
-//! table that has the function. The statement changes all of these tables, and takes a Sch-M lock on each, until the
-//! transaction in which the run begins is committed. It runs before the staging table is made, which uses the same function
-//! (https://learn.microsoft.com/sql/t-sql/statements/alter-partition-function-transact-sql).
+//! A split of a partition with rows moves and logs them row by row. So a split is made only if the last partition is
+//! empty in every table that has the function. The statement changes all of these tables, and takes a Sch-M lock on
+//! each, until the transaction in which the run begins is committed. It runs before the staging table is made, which
+//! uses the same function (https://learn.microsoft.com/sql/t-sql/statements/alter-partition-function-transact-sql).
 //!
 //! Bounds of a package are the first values of partitions, as RANGE RIGHT has them. With RANGE LEFT a bound is the last
 //! value of a partition: the largest value before that of the package ([`last_before`]). A text has no largest text
@@ -27,7 +27,8 @@ pub struct AddedPartitions {
     function: String,
     /// The new bounds.
     literals: Vec<String>,
-    /// The schemes of the function. A split needs a filegroup of each of them: the partitions are assigned to these in turn.
+    /// The schemes of the function, each with filegroups. A split needs a filegroup in each scheme; the new partitions
+    /// are assigned to the filegroups of a scheme in turn.
     schemes: Vec<(String, Vec<String>)>,
     /// The first target that asked for them.
     target: String,
@@ -115,7 +116,7 @@ fn missing(
     let bounds = plan.bounds.iter().filter_map(|bound| {
         let bound = match partitioning.is_right {
             true => bound.clone(),
-            // A bound without a value before it is below all that the function has.
+            // A bound without a value before it is below all bounds of the function.
             false => last_before(bound, &key.column_type, &key.sql)?,
         };
         Some(literal(&bound, &key.column_type))
@@ -241,7 +242,8 @@ fn require_empty(
     Ok(())
 }
 
-/// The schemes of the function, each with the filegroups of its new partitions: those of the options, or that of its last partition.
+/// The schemes of the function, each with the filegroups of its new partitions. These are the filegroups of the
+/// options, or the filegroup of its last partition.
 fn schemes(
     session: &mut SqlSession,
     partitioning: &Partitioning,

@@ -13,7 +13,7 @@ use crate::sql;
 pub struct BulkTarget {
     /// The columns as the server describes them, in the order of the table.
     pub columns: RowMetadata,
-    /// The place of each of them in a batch.
+    /// The index of each of these columns in a batch.
     pub places: Vec<usize>,
     /// The INSERT BULK statement.
     pub statement: String,

@@ -32,7 +32,7 @@ use crate::shape::TableShape;
 use crate::sql;
 use crate::staging::Staging;
 
-/// Row numbers in one statement.
+/// The most row numbers in one statement.
 const NUMBERS_AT_A_TIME: usize = 1_000;
 
 /// The trial of one unit's rows.
@@ -140,8 +140,8 @@ impl Trial {
         })
     }
 
-    /// Drops the table, before the transaction of the unit is committed. Returns the server's count of the rows that went
-    /// into staging, and our own.
+    /// Drops the table, before the transaction of the unit is committed. Returns the server's count of the rows that
+    /// went into staging, and the loader's own count.
     pub fn end(&mut self, session: &mut SqlSession) -> Result<(u64, u64)> {
         session.run(DOING, &format!("DROP TABLE {}", self.table))?;
         Ok((self.counted_rows, self.sent_rows))
@@ -248,8 +248,8 @@ impl TrialRows<'_> {
         }
     }
 
-    /// Finds the rows whose key another row has, in the target, in a unit that was staged before, or in the batch.
-    /// Rows are merged by the key if `is_of_merge`.
+    /// Finds the rows whose key another row has: a row of the target, of a unit that was staged before, or of the
+    /// batch. Rows are merged by the key if `is_of_merge`.
     fn of_key(
         &self,
         index: &Index,

@@ -113,7 +113,8 @@ pub fn schema_of(name: &TargetName) -> Result<&str> {
     })
 }
 
-/// True if the table has a row. For a plan: rows that another session is changing do not count, and are not waited for.
+/// True if the table has a row. For a plan: it ignores rows that another session is changing, and does not wait for
+/// them.
 pub fn has_rows(session: &mut SqlSession, name: &TargetName) -> Result<bool> {
     look_for_rows(session, name, " WITH (READCOMMITTEDLOCK, READPAST)")
 }

@@ -17,19 +17,19 @@ pub const CHANGE: &str = "change";
 /// The change of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetChange {
-    /// What all destinations record.
+    /// The part that all destinations record.
     pub change: Change,
     /// The partitions that were changed; `None` if the whole table was.
     pub partitions: Option<ChangedPartitions>,
 }
 
-/// The partitions of a target that got rows of a run, and had none before or lost them.
+/// The partitions of a target that got rows of a run. Each was empty before, or has lost its earlier rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedPartitions {
     /// Their numbers, and the rows that each got.
     pub rows: Vec<(u64, u64)>,
-    /// [`Partitioning::changed_at`](crate::partitions::Partitioning::changed_at): a later change of the function may have given the
-    /// partitions other numbers.
+    /// The value of [`Partitioning::changed_at`](crate::partitions::Partitioning::changed_at) at that time. If it is
+    /// different later, the function was changed, and the partitions may have got other numbers.
     pub function_changed_at: String,
 }
 

@@ -27,7 +27,8 @@ const COMPRESSED_ROWS_MIN: u64 = 102_400;
 /// The name of the columnstore of a new table. The name of an index need only be unique within its table.
 const NEW_NAME: &str = "columnstore";
 
-/// The statement that makes a new table, with all of its rows, a columnstore. `on` is the place of its partitions.
+/// The statement that makes a new table, with all of its rows, a columnstore. `on` is the text after ON that places its
+/// partitions.
 pub fn statement(table: &str, on: Option<String>) -> String {
     let on = on.map(|on| format!(" ON {on}"));
     format!(

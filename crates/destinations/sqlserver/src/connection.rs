@@ -15,9 +15,9 @@ pub const RUN_LOCK_MILLISECONDS: u32 = 60_000;
 pub mod number {
     /// A key is not unique: in a constraint, in an index, or in an index that is being made.
     pub const DUPLICATE_KEYS: [i32; 3] = [2627, 2601, 1505];
-    /// SWITCH is refused: these are its reasons.
+    /// The reasons for which SWITCH is refused.
     pub const SWITCH: std::ops::RangeInclusive<i32> = 4900..=4993;
-    /// A CHECK or FOREIGN KEY is broken; a NULL is not allowed.
+    /// A CHECK or FOREIGN KEY is broken.
     pub const CONSTRAINT: i32 = 547;
     /// NULL into a column that is NOT NULL.
     pub const NOT_NULL: i32 = 515;
@@ -27,7 +27,7 @@ pub mod number {
     pub const DEADLOCK: i32 = 1205;
     /// Another session was in the way. The statement may succeed if it is run again.
     pub const BLOCKED: [i32; 2] = [LOCK_TIMEOUT, DEADLOCK];
-    /// Filegroup, log and database are full.
+    /// A filegroup, the log or the database is full.
     pub const NO_SPACE: [i32; 4] = [1105, 9002, 1101, 40544];
     /// Rights are missing.
     pub const NO_RIGHTS: [i32; 5] = [229, 230, 262, 297, 1088];

@@ -10,7 +10,7 @@ use crate::insert::Insert;
 use crate::partitions::Partitioning;
 use crate::staging::Staging;
 
-/// The statement that copies the staged rows with this condition.
+/// The statement that copies the staged rows which meet this condition.
 pub fn insert(session: &mut SqlSession, staging: &Staging, condition: &str) -> Result<Insert> {
     let target = &staging.plan.name.sql;
     let names = staging.column_names();

@@ -24,13 +24,13 @@ use crate::ways::{self, Way};
 pub struct Filled {
     /// The number of its rows, if that is known without counting them.
     pub rows: Option<u64>,
-    /// What became of the rows in a merge.
+    /// The counts of the merged rows, if rows were merged.
     pub merged: Option<MergedRows>,
     /// The partitions that got rows, by their numbers.
     pub partitions: Vec<String>,
-    /// What was done to it.
+    /// The change of the target.
     pub change: TargetChange,
-    /// What the report says about it.
+    /// Notes about the target for the report.
     pub notes: Vec<String>,
     /// Some rows were copied.
     pub has_copied: bool,
@@ -45,12 +45,12 @@ pub struct Filling<'a> {
     place: usize,
     staging: &'a Staging,
     staged: u64,
-    /// What is done to the target so far.
+    /// The results so far.
     filled: Filled,
 }
 
 impl<'a> Filling<'a> {
-    /// The target at this place of the plan, whose staging has this number of rows.
+    /// Prepares to fill the target with the index `place` in the plan. Its staging table has `staged` rows.
     pub fn new(
         run: &'a SqlRun,
         session: &'a mut SqlSession,
@@ -222,7 +222,8 @@ impl<'a> Filling<'a> {
         Ok(filled)
     }
 
-    /// Notes what will be done to a target that exists. `has_rows` says whether rows are replaced, or added to others.
+    /// Notes the change of a target that exists. If `has_rows`, the target has rows, which are replaced or stay beside
+    /// the new ones.
     fn note_change(
         &mut self,
         partitioning: Option<&Partitioning>,

@@ -23,7 +23,7 @@ mod kind {
 /// The compression of the partitions of a heap or an index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compression {
-    /// By the numbers of partitions; those that are not compressed are left out.
+    /// The compression of each partition, by its number. Partitions that are not compressed are left out.
     by_number: BTreeMap<u64, String>,
     /// It has several partitions.
     is_partitioned: bool,
@@ -199,7 +199,7 @@ impl Index {
         *self == named
     }
 
-    /// The statement that makes such an index with this name on another table.
+    /// The statement that makes an index like this one, with the name `name`, on another table.
     pub fn statement(&self, table: &str, name: &str, on: &str) -> String {
         let name = sql::identifier(name);
         let keys: Vec<String> = self

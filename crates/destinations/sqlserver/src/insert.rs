@@ -53,7 +53,7 @@ impl<'a> IdentityInsert<'a> {
         })
     }
 
-    /// Turns it off, and returns an error if that fails.
+    /// Turns IDENTITY_INSERT off, and returns an error if that fails.
     fn off(mut self, doing: &str) -> Result<()> {
         self.is_on = false;
         self.session

@@ -7,8 +7,9 @@ const SECOND_MICROSECONDS: i64 = 1_000_000;
 /// The first day of SQL Server.
 const FIRST_DAY: i64 = days_from_civil(1, 1, 1);
 
-/// The largest value of a column before a bound of a plan, written in the same form; `None` if there is none, or if the type has no
-/// such value. `type_sql` is the type as the server names it: the distance of two moments depends on it.
+/// The largest value of a column before a bound of a plan, written in the same form as the bound. `None` if no value is
+/// smaller, or if the type has no largest smaller value. `type_sql` is the type as the server names it: the distance
+/// between two moments depends on it.
 pub fn last_before(bound: &str, column_type: &ColumnType, type_sql: &str) -> Option<String> {
     match column_type {
         ColumnType::Int16 | ColumnType::Int32 | ColumnType::Int64 => {

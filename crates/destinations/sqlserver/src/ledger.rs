@@ -159,8 +159,8 @@ impl Ledger {
         Ok(statements)
     }
 
-    /// The holders of runs that are loading, or whose rows another session is changing now: of the runs with this key,
-    /// or of all runs. Uncommitted rows are read, so that this never waits.
+    /// The holders of runs that are loading, or whose rows another session is changing now. With a run key, only the
+    /// runs with this key count. Uncommitted rows are read, so that this never waits.
     pub fn holders(
         &self,
         session: &mut SqlSession,

@@ -12,7 +12,7 @@
 //! | [`bulk_target`], [`bulk_writer`], [`careful`] | INSERT BULK; which rows a target refuses |
 //! | [`hazards`] | risks in the database that a preflight reports |
 //! | [`nodes`] | the endpoints and NUMA nodes of streams |
-//! | [`sampler`], [`session_waits`] | what the sessions of streams wait for, for the verdict; what they waited for in total |
+//! | [`sampler`], [`session_waits`] | the present waits of the sessions of streams, for the verdict; their waits in total |
 //! | [`sums`] | sums of the staged rows, computed by the server |
 //! | [`publish`], [`filling`], [`ways`] | the last step of a run; one target in it; how rows get into each target |
 //! | [`copying`], [`emptying`] | the statements that add rows to a target, or remove its rows |

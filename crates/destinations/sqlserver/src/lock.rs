@@ -1,4 +1,5 @@
-//! Locks by `sp_getapplock`. The lock of a run belongs to its session, and ends with it, however its process ends.
+//! Locks by `sp_getapplock`. The lock of a run belongs to a session of the run, and ends with the session, however the
+//! process ends.
 
 use inrush_destination::{Error, Result};
 use inrush_rows::ids::RunKey;

@@ -1,5 +1,5 @@
-//! Merges staged rows into a target by their key: how T-SQL writes the statements, and the targets into which rows cannot be
-//! merged.
+//! Merges staged rows into a target by their key. This file has the statements in T-SQL, and refuses the targets into
+//! which rows cannot be merged.
 //!
 //! `MERGE` is not used: without HOLDLOCK two concurrent statements may insert the same key, it fires triggers once for each of
 //! its actions, and it cannot keep versions. The merge takes the lock of the whole table first ([`lock_statement`]), so that
@@ -30,7 +30,7 @@ pub struct SqlMerge<'a> {
     dialect: Dialect<'a>,
 }
 
-/// How the server takes the statements.
+/// How the statements are written for SQL Server.
 struct Dialect<'a> {
     plan: &'a TargetPlan,
     /// The load fills an identity column.
@@ -185,7 +185,7 @@ impl<'a> SqlMerge<'a> {
         Merge::new(&self.dialect, &self.staging.plan, &self.staging.sql)
     }
 
-    /// Performs the merge of `staged` rows, as the run's target with the index `place`.
+    /// Merges the staged rows into the run's target with the index `place`. `staged` is their number.
     pub fn perform(
         &self,
         run: &SqlRun,
@@ -264,8 +264,8 @@ pub fn check(session: &mut SqlSession, plan: &TargetPlan) -> Result<()> {
     }
 }
 
-/// True if this is the unique index by which rows are merged: on exactly the key, of current versions if the target keeps
-/// versions.
+/// True if this is the unique index by which rows are merged: it is on exactly the key and, if the target keeps
+/// versions, has only the current versions.
 pub fn is_of_merge(index: &Index, plan: &TargetPlan) -> bool {
     let Some(merge) = &plan.merge else {
         return false;

@@ -98,7 +98,7 @@ impl MovedRows<'_> {
         Ok(())
     }
 
-    /// Moves the rows back into the table, which has no other rows in their places, and drops the other table.
+    /// Moves the rows back, and drops the other table. The table, or each moved partition of it, has no other rows.
     pub fn put_back(&self, session: &mut SqlSession, options: &Options, rows: u64) -> Result<()> {
         let doing = format!("cannot put the rows of {} back", self.table);
         let apart = TableShape::read(session, self.apart)?;

@@ -1,4 +1,4 @@
-//! Partitions: those of a table that exists, and those of a new one.
+//! The partitions of existing tables and of new tables.
 
 use inrush_destination::{Error, Result, TargetPlan, WriteMode};
 use inrush_rows::column_type::ColumnType;
@@ -27,7 +27,7 @@ pub struct Partitioning {
     pub is_right: bool,
     /// The column by whose values rows are assigned to partitions.
     pub column: String,
-    /// Partitions.
+    /// The number of partitions.
     pub count: u64,
     /// When the function was made or changed last. Each change may give partitions other numbers.
     pub changed_at: String,
@@ -76,7 +76,7 @@ impl Partitioning {
         )
     }
 
-    /// True if a table or index has its scheme, or another scheme has its function.
+    /// True if a table or index uses its scheme, or if another scheme uses its function.
     pub fn is_used(&self, session: &mut SqlSession) -> Result<bool> {
         let question = format!(
             "SELECT (SELECT COUNT_BIG(*) FROM sys.indexes i JOIN sys.partition_schemes s ON s.data_space_id = i.data_space_id WHERE \

@@ -17,9 +17,9 @@ use crate::partitions::{self, NewPartitions};
 use crate::shape::TableShape;
 use crate::sql;
 
-/// UTF-16 units of a name.
+/// The most UTF-16 units of a name.
 const NAME_UNITS_MAX: usize = 128;
-/// Columns of a table.
+/// The most columns of a table.
 const COLUMNS_MAX: usize = 1024;
 /// The beginning of the names of trials.
 const TRIAL_PREFIX: &str = "inrush_trial_";
@@ -31,7 +31,7 @@ const KEY_PREFIX: &str = "inrush_key_";
 pub struct Staging {
     /// The target as the plan has it.
     pub plan: TargetPlan,
-    /// The schema of both.
+    /// The schema of the target and of the staging table.
     pub schema: String,
     /// The name of the staging table.
     pub name: String,

@@ -39,13 +39,13 @@ use crate::ways::{self, Way};
 /// A step that fills a target that exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FillStep {
-    /// Keeps the rows that are replaced. If they can be switched, they have left the target.
+    /// Keeps the rows that are replaced. If the rows are switched, they leave the target.
     Keep,
     /// Removes all rows of the target.
     Empty,
     /// Removes the rows of the partitions that get new ones.
     EmptyPartitions,
-    /// Switches the staged rows. Those for a partition with rows are copied.
+    /// Switches the staged rows into the target. Staged rows for a partition that has rows are copied.
     Switch,
     /// Copies the staged rows.
     Copy,
@@ -60,7 +60,7 @@ pub enum FillStep {
 /// How replaced rows are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keeping {
-    /// They are switched into another table: then the target has lost them.
+    /// They are switched into another table, so they leave the target.
     Switch,
     /// They are copied.
     Copy,
@@ -138,7 +138,7 @@ pub fn of_run(
     })
 }
 
-/// What the text of a planned run's steps depends on.
+/// The facts on which the text of a planned run's steps depends.
 struct PlannedSteps<'a> {
     session: &'a mut SqlSession,
     options: &'a Options,
@@ -219,7 +219,7 @@ impl PlannedSteps<'_> {
             staging.remove_statements().into_iter().map(Step::statement),
         );
         if !self.resumes {
-            // A table of this name can only be left over.
+            // If a table of this name exists, an earlier run has left it.
             steps.extend(remove.map(|it| it.only_if("such a table is left over")));
             steps.extend(create);
             return Ok(());
@@ -475,7 +475,7 @@ fn prepare(
     Ok(())
 }
 
-/// The statements around a look at the rowgroups of a columnstore, which waits for no lock.
+/// The statements before and after the query for the rowgroups of a columnstore: they keep its wait for a lock short.
 fn look_at_rowgroups() -> impl Iterator<Item = Step> {
     [POLITE_LOCK_MILLISECONDS, RUN_LOCK_MILLISECONDS]
         .into_iter()

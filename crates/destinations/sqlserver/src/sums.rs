@@ -51,7 +51,7 @@ pub fn staged(
     StagedSums::ask(DIALECT, &doing, forms, columns, rows)
 }
 
-/// The addends of each measure of a column; none if there is no exact sum of it.
+/// The addends of each measure of a column; none if the column has no exact sum.
 fn measures(form: ColumnForm, column: &ColumnPlan) -> Option<Vec<Vec<Addend>>> {
     let name = sql::identifier(&column.name);
     let type_name = column.sql.to_ascii_lowercase();

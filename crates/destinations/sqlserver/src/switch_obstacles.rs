@@ -11,7 +11,7 @@ use crate::sql;
 
 const DOING: &str = "cannot find out whether rows can be switched into a table";
 
-/// Properties of a table: the condition on its row in `sys.tables`, and the reason.
+/// Properties of a table. Each entry has a condition on the table's row in `sys.tables`, and the reason against SWITCH.
 const OF_TABLE: [(&str, &str); 4] = [
     ("temporal_type <> 0", "it is a temporal table"),
     // 4941, and the errors of transactional replication and change data capture.
@@ -28,7 +28,8 @@ const OF_TABLE: [(&str, &str); 4] = [
     ("text_in_row_limit <> 0", "it has the option 'text in row'"),
 ];
 
-/// Views that not every server has: the view, and the reason if it has a row for the table.
+/// Views that some servers lack. Each entry has the view, and the reason against SWITCH if the view has a row for the
+/// table.
 const OF_OPTIONAL_VIEWS: [(&str, &str); 2] = [
     // 4900.
     (

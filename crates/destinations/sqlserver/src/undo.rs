@@ -104,7 +104,7 @@ struct TargetUndo<'a> {
 }
 
 impl UndoTarget<SqlSession> for TargetUndo<'_> {
-    /// Locks the target. Fails unless it has exactly the rows of the run, and the rows before them are kept.
+    /// Locks the target. Fails unless it has exactly the rows of the run, and the rows that they replaced are kept.
     fn check(&self, session: &mut SqlSession) -> Result<()> {
         let (target, change) = (self.target, &self.change.change);
         let check = UndoCheck {

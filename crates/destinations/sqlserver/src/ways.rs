@@ -60,7 +60,7 @@ pub fn find(
     })
 }
 
-/// The note of a plan on how rows get into a target that exists; none if nothing about it is unusual.
+/// The note of a plan on how rows get into a target that exists; `None` if nothing needs to be noted.
 pub fn note(session: &mut SqlSession, staging: &Staging, way: &Way) -> Result<Option<String>> {
     let target = &staging.plan.name.sql;
     if matches!(way, Way::Rename) || staging.plan.mode == WriteMode::Upsert {
@@ -129,9 +129,9 @@ pub fn prepare(session: &mut SqlSession, staging: &Staging, options: &Options) -
     Ok(Way::Switch(shape))
 }
 
-/// Makes a staging table a bare heap again, if an earlier attempt has given it indexes and CHECKs, and more rows follow or the target was
-/// changed. With an index, streams would wait for each other, and a bulk load would not check a CHECK, which the server
-/// then does not trust.
+/// Makes a staging table a bare heap again. This is needed if an earlier attempt has given it indexes and CHECKs, and
+/// more rows follow or the target was changed. With an index, streams would wait for each other. A bulk load would not
+/// check a CHECK, and the server would not trust it afterwards.
 pub fn make_bare(session: &mut SqlSession, staging: &Staging) -> Result<()> {
     let doing = format!(
         "cannot remove the indexes and CHECKs from the staging table of {}",

@@ -35,7 +35,8 @@ pub struct ComparedSide {
     pub name: String,
     /// Its rows.
     pub source: Arc<dyn Source>,
-    /// The columns that are compared: on both sides in the same order and with the same types, those of the target.
+    /// The columns that are compared. Both sides have them in the same order and with the same types, the types of the
+    /// target.
     pub columns: Vec<Column>,
     /// How its values are written.
     pub dialect: Dialect,
@@ -101,7 +102,7 @@ impl Sum {
     }
 }
 
-/// What a pass finds besides its own result.
+/// The counts of a pass, besides its own result.
 #[derive(Debug, Default)]
 struct Totals {
     rows: u64,
@@ -188,7 +189,7 @@ fn keep(
 /// The splits of a result.
 struct Splits {
     count: usize,
-    /// Those that differ, by their numbers.
+    /// The splits that differ, by their numbers.
     differing: BTreeMap<usize, SplitDifference>,
     /// The buckets whose rows are compared one by one, with the numbers of their splits.
     looked_at: HashMap<usize, usize>,

@@ -18,7 +18,7 @@ use crate::plan::PlanError;
 
 /// Bytes of a chunk of rows.
 const CHUNK_BYTES: usize = 1 << 20;
-/// About the bytes of a split.
+/// The approximate number of bytes of a split.
 const SPLIT_BYTES: u64 = 64 << 20;
 /// The most characters of a key in a message.
 const KEY_CHARACTERS_MAX: usize = 200;
@@ -62,7 +62,7 @@ pub struct SideReader<'a> {
 }
 
 impl<'a> SideReader<'a> {
-    /// All rows of a side.
+    /// A reader for all rows of a side.
     pub fn new(side: &'a ComparedSide, options: CompareOptions<'a>) -> Result<Self, Error> {
         let mut splits = Vec::new();
         for input in 0..side.source.input_count() {
@@ -77,7 +77,8 @@ impl<'a> SideReader<'a> {
         })
     }
 
-    /// Hands each row to `see`, with a value of the thread that `make` makes. Returns these values.
+    /// Passes each row to `see`, together with a value that `make` has made for the thread. Returns the values of all
+    /// threads.
     pub fn read<T: Send>(
         &self,
         make: &(dyn Fn() -> T + Sync),

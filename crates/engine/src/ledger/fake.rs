@@ -15,10 +15,10 @@ use crate::plan::identity;
 /// A ledger in memory.
 #[derive(Default)]
 pub struct FakeLedger {
-    /// The oldest first.
+    /// The runs, the oldest first.
     pub runs: Vec<PastRun>,
     pub units: BTreeMap<RunId, Vec<UnitRecord>>,
-    /// It adds up units, and finds states and inputs, by itself.
+    /// True if the ledger itself adds up units, and finds states and inputs.
     pub answers: bool,
     /// Units whose rows were written directly to their target; known only if it adds up units.
     pub direct: BTreeSet<UnitKey>,
@@ -32,7 +32,7 @@ pub struct FakeLedger {
 }
 
 impl FakeLedger {
-    /// Adds a run of the package `p` with a number of its own, and its records.
+    /// Adds a run of the package `p` with the next number, and the records of its units.
     pub fn add(&mut self, state: RunState, units: Vec<UnitRecord>) -> RunName {
         let run_id = RunId::new(self.runs.len() as i64 + 1);
         let name = RunName::new(format!("p-{run_id}"));

@@ -14,7 +14,7 @@ pub fn moment_rfc3339(microseconds: i64) -> String {
     moment(microseconds).to_string()
 }
 
-/// The first or last time that can be written, if the ledger's time is beyond it.
+/// The moment as a timestamp. If it is outside the range of timestamps, the first or the last timestamp.
 fn moment(microseconds: i64) -> Timestamp {
     let beyond = match microseconds < 0 {
         true => Timestamp::MIN,

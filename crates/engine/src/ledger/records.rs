@@ -7,7 +7,7 @@ use super::unit_detail::splits_of;
 use super::{Account, SplitRecord};
 use crate::plan::identity;
 
-/// A record of a run, as the engine wrote it: of all of a unit, or of a part of one that several streams fill.
+/// A record of a run, as the engine wrote it. It covers a whole unit, or a part of a unit that several streams fill.
 pub struct LedgerRecord {
     /// Its key.
     pub key: UnitKey,
@@ -53,8 +53,8 @@ pub fn each_record(
     ledger.units(run, &mut |unit| see(unit.into()))
 }
 
-/// Passes each unit of a run to `see`, with the sums of the destination. If it has none, each record is passed, with the key
-/// of its unit.
+/// Passes each unit of a run to `see`, with the sums of the destination. If the destination has no sums, each record is
+/// passed, with the key of its unit.
 pub fn each_unit_total(
     ledger: &dyn RunLedger,
     run: &RunRecord,
@@ -67,7 +67,7 @@ pub fn each_unit_total(
 }
 
 impl LedgerRecord {
-    /// Its rows, as those of its unit.
+    /// Converts the record to a total with the key of its unit.
     pub(crate) fn total(self) -> UnitTotal {
         // Only the process that reads a fed file knows whether it was read to its end.
         let is_finished = self.is_whole();

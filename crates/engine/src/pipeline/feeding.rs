@@ -139,8 +139,8 @@ impl FedFile {
         self.is_committed() && !self.told.swap(true, Ordering::AcqRel)
     }
 
-    /// The end of the text of the whole file, once all of it was handed out. If one stream has read the file again, it
-    /// has one range, and the end is that of the file as stored.
+    /// The end of the text of the whole file, once all of it was handed out. If one stream has read the file again, the
+    /// file is one range, and the end is that of the file as stored.
     pub fn text_end(&self) -> Option<u64> {
         let is_known = self.ended.load(Ordering::Acquire) && !self.closed.load(Ordering::Acquire);
         is_known.then(|| self.end.load(Ordering::Acquire))

@@ -11,8 +11,8 @@ use crate::event::Event;
 use crate::plan::Reading;
 use crate::report::RejectFile;
 
-/// The number of rejects of a piece of work that are sent as events and listed in the report; all are in the run's
-/// folder.
+/// The number of rejects of a piece of work that are sent as events and listed in the report. The run's folder has all
+/// rejects.
 const REJECTS_TOLD: usize = 10;
 
 /// The destinations of the rejects of a piece of work.
@@ -21,7 +21,7 @@ pub struct KeptRejects<'a> {
     flow: &'a Reading,
     /// Rejects of the flow so far, over all streams.
     count: &'a RejectCount,
-    /// The shared unit that it is a piece of.
+    /// The shared unit to which this piece of work belongs, if there is one.
     sharing: Option<&'a Sharing>,
     file: RejectFile,
     told: Vec<Reject>,

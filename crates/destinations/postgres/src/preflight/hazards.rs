@@ -57,7 +57,8 @@ pub fn of_plan(plan: &Plan, is_held: bool) -> Vec<Finding> {
     found
 }
 
-/// The hazards of a load. If the volume is not known yet, those of the server's state; later, those of the volume.
+/// The hazards of a load: those of the server's state while the volume is not known, and those of the volume once it is
+/// known.
 pub async fn of_load(
     session: &Session,
     plan: &Plan,

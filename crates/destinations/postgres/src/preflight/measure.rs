@@ -37,7 +37,7 @@ pub struct Preflight<'a> {
     pub runtime: &'a Runtime,
     /// The address of the server.
     pub address: &'a DatabaseAddress,
-    /// A session with it.
+    /// A session with the server.
     pub session: &'a Session,
     /// The plan.
     pub plan: &'a Plan,

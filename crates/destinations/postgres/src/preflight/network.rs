@@ -31,7 +31,7 @@ pub struct Network {
     pub all_bytes_s: f64,
     /// Bytes that were sent.
     pub bytes: u64,
-    /// Seconds that it took.
+    /// Seconds that the measurement took.
     pub took_s: f64,
 }
 

@@ -6,7 +6,7 @@ use crate::plan::{FlowPlan, Plan, Publish};
 /// The part that only a long run has.
 pub const IN_LONG_RUNS: &str = "slow-downs in long runs, such as checkpoints and slow disks";
 
-/// Each of the others in words.
+/// The other parts, each in words.
 pub fn parts(plan: &Plan) -> Vec<String> {
     let has = |wanted: fn(&FlowPlan) -> bool| plan.flows.iter().any(wanted);
     let lag = plan.settings.replica_lag_bytes_max;

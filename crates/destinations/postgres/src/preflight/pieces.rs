@@ -71,7 +71,7 @@ fn ready_s(
     let times = text / (tried.work.meter.text_bytes as f64 / plan.streams as f64).max(1.0);
     let mut seconds = (tried.beside.measure_s + tried.beside.ready_s) * times;
     if statistics::of_unit(plan, flow, unit).is_some() {
-        // ANALYZE reads at most this number of rows.
+        // ANALYZE reads at most a fixed number of rows, so its time does not grow with the unit.
         seconds += tried.beside.analyze_s;
     }
     seconds
@@ -92,8 +92,8 @@ fn flush_s(
     let table =
         text_bytes * tried.table_bytes as f64 / (tried.work.meter.text_bytes as f64).max(1.0);
     let bytes = match (measured.plan.server.wal_level.as_str(), unit.is_shared) {
-        // With minimal WAL the table itself is flushed; otherwise the WAL of its rows, which the trial may not have
-        // written.
+        // With minimal WAL the table itself is flushed. Otherwise the WAL of its rows is flushed, which the trial may
+        // not have written.
         ("minimal", _) => table,
         _ => table.min(WAL_SEGMENT_BYTES),
     };

@@ -1,4 +1,4 @@
-//! What the server's driver knows of a run, for its prediction.
+//! The facts about a run that the driver of PostgreSQL gives to the prediction.
 
 use inrush_engine::planner::preflight::flow_found::FlowFound;
 use inrush_engine::planner::preflight::predict::{PredictedPhases, RunCosts, ServerSpeeds};

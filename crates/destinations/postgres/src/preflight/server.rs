@@ -22,7 +22,7 @@ const WAL_PATIENCE: Duration = Duration::from_millis(1500);
 pub struct ServerFound {
     /// Seconds of a round trip.
     pub round_trip_s: f64,
-    /// The round trip and the rate of the network.
+    /// The rates of the network.
     pub network: Option<Network>,
     /// The speed of its WAL.
     pub wal: Option<Wal>,

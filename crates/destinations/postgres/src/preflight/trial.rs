@@ -23,7 +23,7 @@ const NAME: &str = "inrush_preflight";
 pub enum Ground {
     /// The existing staging schema.
     Staging,
-    /// A new schema that is rolled back with them, because there is no staging schema yet.
+    /// A new schema that is rolled back with the trial tables, because there is no staging schema yet.
     OwnSchema,
     /// Temporary tables, if the role may create no others. They write no WAL, and do not use shared buffers.
     Temporary,
@@ -118,7 +118,7 @@ impl Trial {
         own.settings.staging_schema = schema;
         let mut flow = without_units(flow);
         if is_straight || !is_faithful {
-            // The extension was asked about another table.
+            // The plan has asked the extension about another table.
             flow.server_copy = FlowCopy::Plain {
                 reason: "the tried table is another one".to_owned(),
                 fix: None,
@@ -205,7 +205,7 @@ impl Trial {
 /// A table like the target; if the role cannot create one, a table with the flow's columns.
 fn create(flow: &FlowPlan, schema: &str, table: &str, is_faithful: bool) -> Vec<String> {
     if flow.is_straight() && is_faithful {
-        // With its indexes, which rows that are written directly must update.
+        // The table gets the target's indexes, because rows that are written directly must also update them.
         return vec![format!(
             "CREATE TABLE {} (LIKE {} INCLUDING ALL)",
             qualified(schema, table),
@@ -222,8 +222,8 @@ fn create(flow: &FlowPlan, schema: &str, table: &str, is_faithful: bool) -> Vec<
     staging::create_staging(schema, table, &Model::Columns(columns.collect()), None)
 }
 
-/// Replaces the names in the statements of a unit: the table's, those of a routed unit's partitions and those of keys and indexes. All
-/// begin with the staging table's name and are quoted there; indexes are named without a schema.
+/// Replaces the names in the statements of a unit: the names of its table, of a routed unit's partitions, of keys and
+/// of indexes. All begin with the staging table's name and are quoted there; indexes are named without a schema.
 fn rename(unit: &mut NewUnit, from_schema: &str, schema: &str, table: &str) {
     let open = |name: String| name[..name.len() - 1].to_owned();
     let from = open(qualified(from_schema, &unit.load.staging_table));

@@ -23,7 +23,7 @@ pub struct TrialServer<'a> {
     pub runtime: &'a Runtime,
     /// The address of the server.
     pub address: &'a DatabaseAddress,
-    /// A session with it.
+    /// A session with the server.
     pub session: &'a Session,
     /// The plan of the run.
     pub plan: &'a Plan,

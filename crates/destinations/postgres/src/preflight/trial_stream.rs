@@ -30,7 +30,7 @@ pub struct TrialTables<'a> {
     pub flow: usize,
     /// Each stream gets the rows of its unit.
     pub is_of_units: bool,
-    /// The switch copies rows, and the first stream tries that, because only its transaction sees its table.
+    /// The switch copies rows. The first stream tries the copy, because only its own transaction sees its table.
     pub copies: bool,
     /// The seconds of copying.
     pub copy_s: Mutex<Option<f64>>,
@@ -101,7 +101,7 @@ struct RolledBackStream<'a> {
 struct Sending {
     copying: Copying<'static>,
     expected: Option<ExpectedKeys>,
-    /// Drops the CHECK of the expected keys.
+    /// The statement that drops the CHECK of the expected keys.
     drop_check: String,
 }
 

@@ -39,7 +39,7 @@ pub struct Wal {
     pub all_bytes_s: f64,
     /// Bytes that were written.
     pub bytes: u64,
-    /// Seconds that it took.
+    /// Seconds that the measurement took.
     pub took_s: f64,
 }
 
@@ -84,8 +84,8 @@ fn messages_of(bytes_max: usize) -> usize {
 
 /// The speed at the end of the measurement. Each mark is the time at which one more transaction of this size was
 /// flushed. The last marks are put into groups of as many marks as there are connections, and the median of the groups'
-/// speeds counts. The reason: the last marks may lie within a tenth of a second, and one pause of the disk in it would
-/// change a mean.
+/// speeds counts. The reason: the last marks may lie within a tenth of a second, and a single pause of the disk would
+/// then change a mean.
 fn speed(marks: &mut [f64], transaction_bytes: usize, connections: usize) -> f64 {
     marks.sort_by(f64::total_cmp);
     let counted = (marks.len() as f64 * COUNTED_SHARE).ceil() as usize;

@@ -1,4 +1,4 @@
-//! The ledger in a server, as the contract of destinations has it.
+//! The ledger in a server, through the contract of destinations.
 
 mod sessions;
 
@@ -102,8 +102,8 @@ impl RunLedger for ServerLedger<'_> {
         self.ask(async |session, book| book.staging_tables(session, run.run_id).await)
     }
 
-    /// In one transaction, fenced like any other: a loader that is still alive, although all signs say otherwise, cannot
-    /// commit afterwards.
+    /// Takes the run over first, so a loader that is still alive, although all signs say otherwise, cannot commit
+    /// afterwards. The staging tables are dropped and the run is marked as discarded in one transaction.
     fn discard(&self, run: &PastRun) -> Result<()> {
         let record = &run.record;
         self.change("inrush cleanup", async |session, book| {

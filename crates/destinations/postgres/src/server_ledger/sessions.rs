@@ -1,4 +1,4 @@
-//! The sessions by which the ledger is read and changed: its own, or that of a plan.
+//! The sessions that read and change the ledger: sessions of its own, or the session of a plan.
 
 use std::sync::{Mutex, PoisonError};
 

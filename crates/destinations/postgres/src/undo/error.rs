@@ -1,4 +1,4 @@
-//! Errors of an undo. The targets are as they were.
+//! Errors of an undo. An undo that fails leaves the targets unchanged.
 
 use std::time::Duration;
 

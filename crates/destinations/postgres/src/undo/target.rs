@@ -26,7 +26,7 @@ pub struct UndoMethod<'a> {
 pub struct TargetUndo {
     /// The target, `schema.table`, quoted.
     pub target: String,
-    /// The OID that the run left it with.
+    /// The OID that the target had at the end of the run.
     oid: u32,
     /// The schema where tables are kept.
     staging_schema: String,

@@ -38,7 +38,8 @@ pub(super) fn of_u32(number: u32) -> u64 {
     ended(start.wrapping_add(number), start, start)
 }
 
-/// The hash of a row: `before` is the hash of its columns so far, `column` that of the next one. A NULL has the hash 0.
+/// The hash of a row. `before` is the hash of its columns so far, and `column` the hash of the next column. A NULL has
+/// the hash 0.
 #[inline]
 pub(super) fn of_row(before: u64, column: u64) -> u64 {
     before.wrapping_mul(31).wrapping_add(column)

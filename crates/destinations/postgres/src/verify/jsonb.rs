@@ -1,5 +1,5 @@
-//! The text that the server returns for `jsonb`: keys are sorted by length and then by bytes, of equal keys the last
-//! one is kept, numbers are written in full, strings with the fewest escapes.
+//! The text that the server returns for `jsonb`. Keys are sorted by length and then by bytes. Of equal keys the last
+//! one is kept. Numbers are written in full, and strings with the fewest escapes.
 
 /// A value that is not closed yet.
 enum Open {
@@ -18,8 +18,8 @@ pub(super) fn append_canonical(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// No recursion, because documents may be nested as deep as the server's stack allows, and that stack is larger than
-/// ours.
+/// This is not recursive, because documents may be nested as deep as the server's stack allows, and that stack is
+/// larger than ours.
 fn canonical(text: &[u8]) -> Option<Vec<u8>> {
     let mut open: Vec<Open> = Vec::new();
     let mut at = 0;
@@ -277,7 +277,7 @@ mod tests {
         )*};
     }
 
-    // What PostgreSQL 18 answers to `SELECT $text::jsonb::text`.
+    // The answers of PostgreSQL 18 to `SELECT $text::jsonb::text`.
     becomes! {
         scalars: " true " => Some("true");
         empty_ones: "[ { } , [ ] ]" => Some("[{}, []]");

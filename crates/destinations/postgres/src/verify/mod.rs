@@ -2,8 +2,8 @@
 //! server's own terms. Its hash of a record, its stored form of a number, its text of `jsonb` and its first day are
 //! implemented here a second time, so that a fault of the encoder is not repeated.
 //!
-//! [`query`] makes the queries for the server, the engine's `ColumnSums` and [`rows`] compute the loader's side, column by
-//! column according to `ColumnForm`, and [`plan`] tells the engine how many sums there are and compares both sides.
+//! [`query`] makes the queries for the server. The engine's `ColumnSums` and [`rows`] compute the loader's side, column
+//! by column, according to `ColumnForm`. [`plan`] tells the engine how many sums there are, and compares both sides.
 
 mod hash;
 mod jsonb;

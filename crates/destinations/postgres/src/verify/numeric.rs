@@ -1,8 +1,8 @@
 //! `numeric` in the form that the server stores and `numeric_send` returns. It is built here a second time, slowly and
 //! simply, so that an error of the encoder in `pgcopy` is not repeated.
 //!
-//! Four int16s (the number of digits, the weight of the first, the sign, the number of displayed digits after the
-//! point), then the digits to base 10000, aligned at the point, without zeros at the ends.
+//! The form has four int16s: the number of digits, the weight of the first, the sign, and the number of displayed
+//! digits after the point. Then come the digits to base 10000, aligned at the point, without zeros at the ends.
 
 const SIGN_NEGATIVE: u16 = 0x4000;
 const GROUP_DIGITS: usize = 4;
@@ -40,7 +40,8 @@ pub(super) fn of_decimal(value: i128, scale: u8, out: &mut Vec<u8>) {
 }
 
 /// The form of a number as it is written, `-?digits[.digits]`, or of `NaN` and the infinities. `scale` is the number of
-/// digits after the point that the column stores; for a column without a bound, the number of written digits.
+/// digits after the point that the column stores. It is `None` for a column without a bound, which stores the digits
+/// that are written.
 pub(super) fn of_text(text: &str, scale: Option<u16>, out: &mut Vec<u8>) {
     // `numeric_send` writes these values with a special sign and scale, and without digits.
     let special = match text {

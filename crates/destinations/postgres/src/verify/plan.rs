@@ -44,7 +44,7 @@ impl Comparison {
         }
     }
 
-    /// The plan of a tally that is made only for this comparison.
+    /// The plan of a tally that is made for nothing but this comparison.
     pub fn alone(self: &Arc<Comparison>) -> VerifyPlan {
         VerifyPlan {
             columns: Vec::new(),
@@ -53,8 +53,8 @@ impl Comparison {
         }
     }
 
-    /// The comparison of the same columns by the hash of each row, for any level. Columns of `columns` that hold a
-    /// file's name or line are left out, because a file can be named in several ways.
+    /// The comparison of the same columns by the hash of each row, whatever the level of this comparison is. The values
+    /// of columns that hold a file's name or line are not compared, because a file can be named in several ways.
     pub fn of_rows(&self, columns: &[Column]) -> Comparison {
         let mut rows = Comparison {
             level: Verify::Rows,
@@ -72,8 +72,8 @@ impl Comparison {
         self.columns.iter().map(|column| column.form)
     }
 
-    /// The items of the comparison, each with its column and in words. The server's first answers are about these; only
-    /// if the hashes of rows differ is it asked for the hashes of single columns.
+    /// The items of the comparison: the column of each, and a name in words. The server's first answers are about these
+    /// items. It is asked for the hashes of single columns only if the hashes of rows differ.
     fn items(&self) -> Vec<(Option<usize>, &'static str)> {
         let mut items = vec![(None, "rows")];
         match self.level {
@@ -175,7 +175,7 @@ impl DriverSums for Comparison {
 #[derive(Debug)]
 struct OurSide {
     comparison: Arc<Comparison>,
-    /// The hashes of a batch's rows; kept for their memory.
+    /// The hashes of a batch's rows. They are a field so that their memory is used again.
     row_hashes: Vec<u64>,
     scratch: Vec<u8>,
 }

@@ -54,8 +54,8 @@ pub fn self_test(is_utf8: bool) -> (String, i64) {
 }
 
 fn select(items: &[String], table: &str) -> String {
-    // The result is one array and not one column for each sum, because a result can have fewer columns than twice the
-    // columns of a table.
+    // The result is one array and not one column for each sum. A table can have 1,600 columns, but a result cannot have
+    // two columns for each of them.
     let texts: Vec<String> = items.iter().map(|item| format!("({item})::text")).collect();
     format!("SELECT ARRAY[{}] FROM {table}", texts.join(", "))
 }
@@ -74,8 +74,8 @@ fn number_of(bytes: &str, bits: u32) -> String {
 fn sums_of(column: &ComparedColumn, is_utf8: bool) -> Vec<String> {
     let name = identifier(&column.name);
     let sum = |what: String| format!("coalesce(sum({what}), 0)");
-    // Infinities count as the largest and the smallest integer, as in the loader; for timestamps these are counted from
-    // 2000.
+    // Infinities count as the largest and the smallest integer, as in the loader. For timestamps, these are
+    // microseconds since 2000.
     let finite = |value: &str, type_sql: &str, largest: &str, smallest: &str| {
         sum(format!(
             "CASE WHEN isfinite({name}) THEN {value} \

@@ -53,7 +53,7 @@ pub(super) fn add(
         }),
         ColumnForm::Jsonb => texts(array, rows, |text| {
             scratch.clear();
-            // "version number = 1", then the text of the value.
+            // The stored form of `jsonb`: the version number 1, then the text of the value.
             scratch.push(1);
             jsonb::append_canonical(text, scratch);
             of_bytes(scratch)

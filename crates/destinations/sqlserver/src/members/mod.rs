@@ -13,10 +13,10 @@
 //!
 //! # Why a number belongs to one key
 //!
-//! It is a value of the reference's own identity column. To take values from it, the keys are inserted into the reference in a
-//! transaction of their own, which is rolled back: the server never gives these values again
-//! (<https://learn.microsoft.com/sql/t-sql/statements/create-table-transact-sql-identity-property>, "Consecutive values within a
-//! transaction" and "Reuse of values"). The publish inserts the keys with these numbers, by IDENTITY_INSERT.
+//! The number is a value of the reference's own identity column. To take values from it, the keys are inserted into the
+//! reference in a transaction of their own, which is rolled back: the server never gives these values again
+//! (<https://learn.microsoft.com/sql/t-sql/statements/create-table-transact-sql-identity-property>, "Consecutive values
+//! within a transaction" and "Reuse of values"). The publish inserts the keys with these numbers, by IDENTITY_INSERT.
 
 mod numbers;
 mod planned;
@@ -41,11 +41,11 @@ pub struct MemberTable {
     key: Vec<KeyColumn>,
     /// The index of the first target whose lookups add members to it.
     pub target: usize,
-    /// The targets that have numbers of its members, by their indexes, each with the column.
+    /// The indexes of the targets that have numbers of its members, each with the column of the numbers.
     staged: Vec<(usize, String)>,
     /// The schema and the name of the table that keeps the members until the publish.
     pub stored: (String, String),
-    /// Both, as statements name them.
+    /// The same table, as statements name it.
     pub sql: String,
 }
 

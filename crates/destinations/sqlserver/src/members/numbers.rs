@@ -14,9 +14,9 @@ use crate::connection::{Purpose, RunInterrupt, SqlSession};
 use crate::options::Options;
 use crate::staging::Staging;
 
-/// Members that are read at a time.
+/// The number of members that are read at a time.
 const PAGE: usize = 2_000;
-/// Keys for which numbers are taken at a time. A statement has at most 1,000 rows of values.
+/// The number of keys for which numbers are taken at a time. A statement has at most 1,000 rows of values.
 const KEYS_AT_ONCE: usize = 100;
 
 const NUMBERING: &str = "cannot number the members of a lookup";
@@ -28,7 +28,7 @@ pub struct RunMembers {
     tables: Vec<MemberTable>,
     /// How members are sent into the table of each reference.
     bulk_targets: Vec<BulkTarget>,
-    /// For each target, the tables of its members, by their indexes.
+    /// For each target, the indexes of the tables of its members.
     places: Vec<Vec<usize>>,
     state: Mutex<GivenNumbers>,
     /// The session that takes numbers, opened when the first one is needed.
@@ -194,7 +194,7 @@ impl RunMembers {
     }
 }
 
-/// The numbers of keys: those of rows that the reference has, and new ones.
+/// The numbers of keys. Keys that the reference already has keep their numbers; the others get new ones.
 fn take_some(
     session: &mut SqlSession,
     table: &MemberTable,

@@ -1,4 +1,4 @@
-//! What the driver of the contract knows of a run, for its prediction.
+//! The facts about a run that the driver of the contract gives to the prediction.
 
 use super::measure::ContractPreflight;
 use crate::driver::plan::ContractEarlier;

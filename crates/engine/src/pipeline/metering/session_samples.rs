@@ -120,8 +120,8 @@ impl SessionSamples {
         }
     }
 
-    /// The figures of the whole server since the first look, and the microseconds of CPU that sampling took there. `None` if
-    /// the server was never reached, for no known reason.
+    /// The figures of the whole server since the first look, and the microseconds of CPU that sampling took there.
+    /// `None` if the sampler is not connected and has not failed.
     pub async fn end(&mut self) -> Option<(ServerMeasurements, u64)> {
         let is_local = self.is_local;
         let ended = self.ask(move |sampler| {
