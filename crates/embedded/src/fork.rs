@@ -85,7 +85,8 @@ pub(crate) fn lead_session(command: &mut Command) {
     }
 }
 
-/// Makes SIGINT end the child: a shell that runs tests in the background makes them ignore it.
+/// Makes SIGINT end the child. A shell that runs tests in the background makes them ignore SIGINT, and the child would
+/// inherit this.
 #[cfg(test)]
 pub(crate) fn heed_interrupt(command: &mut Command) {
     // SAFETY: as said at the top.

@@ -51,8 +51,8 @@ fn arguments(major: u32, data: &DataFolder, c_utf8: bool) -> Vec<&'static str> {
         "--auth-local=peer",
         "--auth-host=scram-sha-256",
     ];
-    // Text sorts by its bytes: fast, and the same on every machine and in every version.
-    // Letters are those of Unicode.
+    // Text is sorted by its bytes. This is fast, and the same on every machine and in every version. Unicode decides
+    // which characters are letters.
     if major >= 17 {
         arguments.extend([
             "--locale=C",

@@ -82,7 +82,8 @@ pub(crate) enum ProcessEnd {
 }
 
 impl ProcessEnd {
-    /// PostgreSQL catches the signals that ask it to stop, so a signal that ended it was not sent to stop it.
+    /// True if a signal ended the process. PostgreSQL catches the signals that ask it to stop, so such a signal did not
+    /// ask it to stop.
     pub fn by_a_signal(self) -> bool {
         matches!(self, ProcessEnd::Status(status) if status.signal().is_some())
     }

@@ -158,7 +158,7 @@ pub fn reach(fault: Option<&Fault>, point: FaultPoint) {
         if fault.action == Action::Die {
             die(point);
         }
-        // The signal is sent to this thread. One sent to the process would stop the thread that receives it first, and
+        // The signal is sent to this thread. A signal to the process would stop the thread that receives it first, and
         // this thread would continue.
         let _ = signal_hook::low_level::raise(SIGSTOP);
         if fault.action == Action::StopUntilAsked {

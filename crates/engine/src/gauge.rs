@@ -35,7 +35,7 @@ pub struct Gauge {
     reading_session: Mutex<Option<ReadingSession>>,
 }
 
-/// A phase under way: it ends when this is dropped, and the phase around it continues.
+/// A phase under way. It ends when this value is dropped, and then the phase around it continues.
 #[derive(Debug)]
 #[must_use = "the phase ends when this is dropped"]
 pub struct PhaseSpan<'a> {

@@ -21,7 +21,7 @@ pub struct IngestName {
 /// Takes rows until there are no more; called on its own thread. Returns their number, if the database counts them.
 pub type Taker = Box<dyn FnOnce() -> AdbcResult<Option<i64>> + Send>;
 
-/// An open database. It is closed when it and all its connections are dropped.
+/// An open database. It is closed when this value and all connections to it are dropped.
 pub trait AdbcDatabase: Send + Sync {
     /// Its name and version, as it reports them; empty if it does not.
     fn vendor(&self) -> AdbcResult<(String, String)>;

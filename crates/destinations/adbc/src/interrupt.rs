@@ -33,7 +33,7 @@ impl Interrupt {
         connections.push(handle);
     }
 
-    /// Adds a statement. It replaces the previous one of its thread, which has ended.
+    /// Adds a statement. It replaces the previous statement of its thread, which has ended.
     pub fn watch_statement(&self, statement: &impl Statement) {
         let thread = std::thread::current().id();
         let mut statements = self

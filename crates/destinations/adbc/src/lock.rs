@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use crate::quirks::{Quirks, RunLock};
 use crate::session::AdbcSession;
 
-/// The lock of a run. It is released when this is dropped or its session ends.
+/// The lock of a run. It is released when this value is dropped or the session of the lock ends.
 #[derive(Debug)]
 pub enum Held {
     /// No lock object: the database locks its file, the session holds an advisory lock, or only the ledger names the

@@ -45,10 +45,10 @@ pub struct Quirks {
     /// CREATE, DROP and ALTER TABLE are part of a transaction.
     pub transactional_ddl: bool,
     /// The setting for the number of threads of a statement. It is set to 1 during a load, because each stream has a
-    /// thread of its own. DuckDB's driver flushes 204,800 rows at a time by an INSERT, and with several threads these
-    /// are split among them. Then hardly any row group of 122,880 rows is complete, and incomplete ones are written
-    /// again at the checkpoint. For lineitem (scale 1, two streams) that takes 22 CPU seconds and a file of 281 MB
-    /// instead of 12 CPU seconds and 184 MB.
+    /// thread of its own. DuckDB's driver flushes 204,800 rows at a time by an INSERT. With several threads, each of
+    /// them inserts a part of these rows. Then hardly any row group of 122,880 rows is complete, and incomplete ones
+    /// are written again at the checkpoint. For lineitem (scale 1, two streams) that takes 22 CPU seconds and a file of
+    /// 281 MB instead of 12 CPU seconds and 184 MB.
     pub threads: Option<&'static str>,
     /// The setting for the most memory of its buffers.
     pub memory_limit: Option<&'static str>,

@@ -167,8 +167,8 @@ impl Staging {
         Ok(())
     }
 
-    /// The columns that are filled, as an INSERT lists them, and the expressions that a SELECT from staging (or from a
-    /// table like it) uses for their values.
+    /// The columns that are filled, as an INSERT lists them, and the expressions for their values. A SELECT from
+    /// staging, or from a table like it, uses these expressions.
     pub fn names_and_values(&self) -> (String, String) {
         let names = sql::names(self.plan.columns.iter().map(|column| column.name.as_str()));
         (names, self.values().collect::<Vec<_>>().join(", "))

@@ -18,7 +18,7 @@ use crate::options::Options;
 use crate::run::{Hold, ParquetRun, staged_target};
 use crate::table::Table;
 
-/// The number of runs that this process has joined, so that the names of their staged files differ.
+/// The number of runs that this process has joined. It makes the names of their staged files differ.
 static JOINED: AtomicU64 = AtomicU64::new(0);
 
 /// Opens a run that another process holds.

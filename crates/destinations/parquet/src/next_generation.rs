@@ -1,4 +1,5 @@
-//! The next generation of a table: made beside it, exchanged with it in one step, and the old one retired.
+//! The next generation of a table. It is made beside the table and exchanged with it in one step; then the old one is
+//! retired.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -119,9 +120,9 @@ pub(super) fn exchange(root: &Root, table: &Path, name: &str, next: &Path) -> Re
     Ok(())
 }
 
-/// Retires an old generation. Files that only it has are removed now, to free their space. Its links to files that stay
-/// remain until the next run begins, for readers that are listing it: a reader that lists while names disappear would
-/// miss files that still exist.
+/// Retires an old generation. Files that no other generation has are removed now, to free their space. The links to
+/// files that stay remain in the old generation until the next run begins, for readers that are listing it: a reader
+/// that lists while names disappear would miss files that still exist.
 pub(super) fn retire(root: &Root, run_id: RunId, old: &Path) -> Result<()> {
     if !old.is_dir() {
         return Ok(());

@@ -211,8 +211,8 @@ fn build(run: &ParquetRun, target: &RunTarget) -> Result<Step> {
     }))
 }
 
-/// Refuses partitions whose folder names are spelled differently from Inrush's: the old partition would stay beside the
-/// one that should replace it.
+/// Refuses partitions whose folder names are spelled differently from Inrush's. Otherwise the old partition would stay
+/// beside the partition that should replace it.
 fn refuse_other_spellings(target: &RunTarget, table: Option<&Table>) -> Result<()> {
     if target.plan.mode != WriteMode::ReplacePartitions {
         return Ok(());

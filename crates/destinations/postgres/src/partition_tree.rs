@@ -29,7 +29,7 @@ pub struct PartitionNode {
     pub bound: String,
     /// Its own key, if it is partitioned.
     pub partition_by: Option<String>,
-    /// Its constraints apart from its bound and those of its parent: clauses of ALTER TABLE.
+    /// Its own constraints, as clauses of ALTER TABLE: without its bound, and without the constraints of its parent.
     pub constraints: Vec<String>,
     /// Its partitions.
     pub partitions: Vec<PartitionNode>,

@@ -76,7 +76,7 @@ impl Session {
         self.connection.error(error, doing).into()
     }
 
-    /// Cancels the statement that runs on this session, from another one.
+    /// Cancels the statement that runs on this session. The request is sent over another connection.
     pub async fn cancel(&self, address: &DatabaseAddress) -> Result<(), PostgresError> {
         Ok(self.connection.cancel(address).await?)
     }
@@ -90,7 +90,7 @@ impl Session {
         }
     }
 
-    /// This connection with a new gauge, which no other session uses.
+    /// This connection with a new gauge.
     pub fn measured(&self) -> (Session, Arc<Gauge>) {
         let gauge = Arc::<Gauge>::default();
         let meter: Arc<dyn StreamMeter> = gauge.clone();

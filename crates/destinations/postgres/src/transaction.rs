@@ -6,8 +6,8 @@ use std::task::{Context, Waker};
 use super::error::PostgresError;
 use super::session::Session;
 
-/// An open transaction of a session. If it is dropped before its end, it is rolled back: the ROLLBACK is sent before
-/// the session's next statement.
+/// An open transaction of a session. If this value is dropped before the transaction has ended, the transaction is
+/// rolled back: the ROLLBACK is sent before the session's next statement.
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct Transaction {
     session: Session,

@@ -1,4 +1,5 @@
-//! Partitions that a table gets after its last one, for bounds beyond those that it has: ALTER PARTITION FUNCTION ... SPLIT RANGE.
+//! Partitions that a table gets after its last one, for bounds beyond its last bound: ALTER PARTITION FUNCTION ...
+//! SPLIT RANGE.
 //!
 //! A split of a partition with rows moves and logs them row by row. So a split is made only if the last partition is
 //! empty in every table that has the function. The statement changes all of these tables, and takes a Sch-M lock on
@@ -6,8 +7,8 @@
 //! uses the same function (https://learn.microsoft.com/sql/t-sql/statements/alter-partition-function-transact-sql).
 //!
 //! Bounds of a package are the first values of partitions, as RANGE RIGHT has them. With RANGE LEFT a bound is the last
-//! value of a partition: the largest value before that of the package ([`last_before`]). A text has no largest text
-//! before it, so only RANGE RIGHT accepts bounds of texts.
+//! value of a partition: the largest value before the bound of the package ([`last_before`]). A text has no largest
+//! text before it, so only RANGE RIGHT accepts bounds of texts.
 
 use inrush_destination::{Error, Result, TargetColumn, TargetPlan};
 use inrush_rows::column_type::ColumnType;

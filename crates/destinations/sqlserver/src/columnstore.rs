@@ -1,10 +1,11 @@
 //! Clustered columnstores: how rows get into them in full rowgroups, and what the report says about their rowgroups.
 //!
-//! A columnstore compresses rowgroups of up to 1,048,576 rows. A bulk load into one makes a rowgroup, or several, of each of its
-//! batches and partitions, and leaves less than 102,400 rows uncompressed. The batches of a load are its units, whose sizes are
-//! those of files and their splits. So rows are never sent into a columnstore: staging is a heap, and the columnstore is built
-//! from all of its rows at once, just before they are switched in or renamed. Only the last rowgroup of each partition and of each
-//! thread of the build is smaller.
+//! A columnstore compresses rowgroups of up to 1,048,576 rows. A bulk load into a columnstore makes one rowgroup or
+//! several of the rows that a batch brings to a partition. If these are fewer than 102,400 rows, they stay
+//! uncompressed. The batches of a load are its units, whose sizes are those of files and their splits. So rows are
+//! never sent into a columnstore. Staging is a heap, and the columnstore is built from all of its rows at once, just
+//! before they are switched in or renamed. Only the last rowgroup of each partition and of each thread of the build is
+//! smaller.
 //!
 //! Rows for a table or partition that already has rows are copied into its columnstore. The server compresses them if there
 //! are at least 102,400, and keeps the others in a delta rowgroup; the report names both.
@@ -76,7 +77,7 @@ pub fn check(session: &mut SqlSession, server: &Server, plan: &TargetPlan) -> Re
     Ok(())
 }
 
-/// What a plan says about a target that is a columnstore.
+/// The note of a plan about a target that is a columnstore.
 pub fn plan_note(target: &str) -> String {
     format!(
         "{target} is a clustered columnstore. Rows that are switched in are compressed first, all at once, in rowgroups of {} rows, \
@@ -87,7 +88,7 @@ pub fn plan_note(target: &str) -> String {
     )
 }
 
-/// What the report says about the columnstore that was built of all staged rows; `None` if all is well.
+/// The report's note about the columnstore that was built from all staged rows; `None` if there is nothing to note.
 pub fn built_note(session: &mut SqlSession, table: &str, target: &str) -> Option<String> {
     note(session, table, target, |groups| {
         let cut: Vec<String> = groups.iter().filter_map(RowGroups::hint_if_cut).collect();

@@ -259,7 +259,7 @@ impl<'a> Filling<'a> {
         partitions.map(|_| numbers_of(staged))
     }
 
-    /// Keeps the replaced rows in a table. If they are switched into it, they have left the target.
+    /// Keeps the replaced rows in a table. If the rows are switched into that table, they have left the target.
     fn keep(&mut self, shape: &TableShape, staged: &[(u64, u64)], by_switch: bool) -> Result<()> {
         let (run, staging) = (self.run, self.staging);
         let target = &staging.plan.name.sql;

@@ -37,7 +37,8 @@ pub struct MovedRows<'a> {
 }
 
 impl MovedRows<'_> {
-    /// Moves the rows out, into a table that is made for them. Returns their number. If they were copied, they are in both tables.
+    /// Moves the rows out, into a table that is made for them. Returns their number. If they were copied, both tables
+    /// have them.
     pub fn take_out(&self, session: &mut SqlSession, by_switch: bool) -> Result<u64> {
         let doing = format!("cannot keep the rows of {}", self.table);
         if !by_switch {

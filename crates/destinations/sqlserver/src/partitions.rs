@@ -10,7 +10,8 @@ use crate::options::{Options, Range};
 use crate::sql;
 
 const DOING: &str = "cannot read the partitions of a table";
-/// The beginning of the names of functions and schemes that are made with a table. They stay with it, once it is published.
+/// The beginning of the names of functions and schemes that are made with a table. They stay with the table when it is
+/// published.
 pub const NAME_PREFIX: &str = "inrush_partitions_";
 /// The most partitions of a table.
 const PARTITIONS_MAX: usize = 15_000;

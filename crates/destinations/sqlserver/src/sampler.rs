@@ -6,7 +6,7 @@ use inrush_verdict::{SeenSession, ServerKind};
 
 use crate::connection::refused;
 
-/// Asks the server by a session of its own.
+/// Asks the server in a separate session.
 pub struct Sampler(pub SessionWatch);
 
 impl SessionSampler for Sampler {

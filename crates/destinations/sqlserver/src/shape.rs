@@ -216,7 +216,7 @@ impl TableShape {
             && self.partitioning == other.partitioning
     }
 
-    /// True if rows can be switched from a table of this shape into one of the other.
+    /// True if rows can be switched from a table of this shape into a table of the other shape.
     pub fn is_like(&self, other: &TableShape) -> bool {
         let definitions = |shape: &TableShape| {
             let checks = shape.checks.iter();

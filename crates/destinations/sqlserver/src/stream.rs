@@ -22,7 +22,7 @@ pub struct Stream<'a> {
 enum OpenUnit {
     /// Its rows are sent into staging.
     Quick(BulkWriter),
-    /// Its rows are sent into a trial, and those that the target accepts go into staging.
+    /// Its rows are sent into a trial. The rows that the target accepts go from there into staging.
     Careful(Trial),
 }
 

@@ -1,5 +1,6 @@
-//! Reasons against SWITCH that are properties of the target: the server compares them with those of the staging table, which lacks
-//! them. They are found while planning, so that the rows are copied and no load fails at its end.
+//! Reasons against SWITCH that are properties of the target. The server compares the target with the staging table,
+//! which lacks these properties. They are found while planning, so that the rows are copied and no load fails at its
+//! end.
 //!
 //! Each reason has the number of the error with which ALTER TABLE ... SWITCH would fail.
 

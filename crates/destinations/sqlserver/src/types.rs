@@ -17,8 +17,8 @@ const SMALLMONEY: ColumnType = ColumnType::Decimal {
     scale: 4,
 };
 
-/// The type of a name in a package. Names of SQL Server mean its own types, except `text`, `timestamp` and others that
-/// mean something else in other databases: these have the meaning that they have for every destination.
+/// The type of a name in a package. Names of SQL Server mean its own types. Exceptions are `text`, `timestamp` and
+/// others that mean something else in other databases: they have the same meaning for every destination.
 pub fn resolve(type_name: &str) -> Result<ResolvedType> {
     let unknown = |hint: &str| Error::Unsuitable {
         what: format!(
@@ -63,7 +63,8 @@ fn without_max(type_name: &str) -> &str {
     }
 }
 
-/// The type of SQL Server with this name; `None` if the name is not one of its own, `Some(None)` if its numbers are wrong.
+/// The type of SQL Server with this name. `None` if the name does not mean such a type, `Some(None)` if its numbers are
+/// wrong.
 fn own_type(parsed: &TypeName) -> Option<Option<ResolvedType>> {
     let numbers = parsed.arguments.as_slice();
     let plain = |column_type: ColumnType| {

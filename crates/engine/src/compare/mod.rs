@@ -44,7 +44,7 @@ pub struct ComparedSide {
     pub field_count: usize,
 }
 
-/// What is compared, and how.
+/// The options of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct CompareOptions<'a> {
     /// The flow, for messages.

@@ -57,7 +57,8 @@ impl FakeLedger {
     }
 }
 
-/// The record of a split of a unit. Each split is of a file of its own, with this state, and has a number of rows.
+/// The record of a split of a unit, with this number of loaded rows. Each split reads another file, which has this
+/// state.
 pub fn unit_record(unit: &str, split: usize, state: &str, rows_loaded: u64) -> UnitRecord {
     let unit_key = UnitKey::new(format!("{unit}.{}", identity::VERSION));
     let record = SplitRecord {

@@ -1,7 +1,7 @@
 //! The splits that a transaction has loaded so far.
 //!
-//! A transaction may load a hundred thousand small files. A driver may write the records of some of them into its ledger
-//! before the next ones are loaded, so that no more of them are kept in memory.
+//! A transaction may load a hundred thousand small files. To limit the memory, a driver may write the records of some
+//! of these files into its ledger before the next files are loaded.
 
 use crate::ledger::{Account, SplitRecord};
 use crate::plan::Reading;

@@ -63,8 +63,8 @@ impl MadeFile {
         !self.wanted.load(Ordering::Relaxed)
     }
 
-    /// Removes the file. The caller still has it open, so a file with its name and its inode is this file, and nobody
-    /// else has written to it.
+    /// Removes the file. The caller still has it open, so nobody else has written to it. A file with the same name and
+    /// inode is this file.
     pub fn remove(&self) {
         if self
             .path

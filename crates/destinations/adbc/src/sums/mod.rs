@@ -16,7 +16,7 @@ const DIALECT: SumDialect = SumDialect {
     text_type: "VARCHAR",
 };
 
-/// Whether this database sums up columns.
+/// True if this database can sum up columns.
 pub fn are_made_by(vendor: Vendor) -> bool {
     matches!(vendor, Vendor::DuckDb | Vendor::Sqlite)
 }

@@ -13,7 +13,7 @@ use crate::session::AdbcSession;
 const PART_DIGITS: usize = 7;
 const DECIMAL_PARTS: usize = 6;
 
-/// Whether the octets of a text are those of UTF-8: SQLite can also store UTF-16.
+/// True if the database stores texts in UTF-8. SQLite can also store them in UTF-16.
 pub fn stores_utf8(session: &mut AdbcSession) -> Result<bool> {
     let doing = "cannot read the encoding of texts";
     let rows = session.rows(doing, "PRAGMA encoding")?;
@@ -21,7 +21,7 @@ pub fn stores_utf8(session: &mut AdbcSession) -> Result<bool> {
     Ok(encoding.is_some_and(|encoding| encoding == "UTF-8"))
 }
 
-/// Whether the measure of a column depends on how texts are stored.
+/// True if the measure of a column depends on how texts are stored.
 pub fn is_of_texts(form: ColumnForm) -> bool {
     matches!(
         form,

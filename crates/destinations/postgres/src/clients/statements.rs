@@ -3,7 +3,7 @@
 use inrush_destination::clients::{Call, ClientWork, InsertWork, Key, Protocol, Work};
 use inrush_pgclient::frontend;
 
-/// Rows of the table in which `seek` finds one by its key.
+/// Rows of the table in which `seek` finds a row by its key.
 const SEEK_ROWS: u32 = 10_000;
 
 /// The names of a client's prepared statements.

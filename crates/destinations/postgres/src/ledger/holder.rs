@@ -1,4 +1,4 @@
-//! The holder of a package's lock: its session, and its run if the ledger knows it.
+//! The holder of a package's lock: its session, and the run that it holds, if the ledger knows the run.
 
 use super::Ledger;
 use super::error::LedgerError;

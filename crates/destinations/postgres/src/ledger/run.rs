@@ -15,7 +15,7 @@ use crate::Session;
 pub struct StoredRun {
     /// The record.
     pub record: RunRecord,
-    /// When its holder took it, as messages show it.
+    /// When its holder began the run or took it over, as messages show it.
     pub held_since: String,
     /// The OIDs of its targets after the switch, in their order.
     pub target_oids: Vec<u32>,
@@ -179,8 +179,8 @@ impl Ledger {
         Ok(rows.iter().map(past).collect())
     }
 
-    /// Takes the lock that a run with this key has while its process lives, or returns its holder. A loader that was
-    /// just killed may still have a backend that has not noticed, so this waits a little for the lock.
+    /// Takes the lock for runs with this key, or returns its holder. A process has this lock as long as it lives. A
+    /// loader that was just killed may still have a backend that has not noticed, so this waits a little for the lock.
     pub async fn lock(&self, session: &Session, run_key: &RunKey) -> Result<(), LedgerError> {
         let doing = "taking the run's lock";
         session.execute("SET lock_timeout = '3s'", doing).await?;

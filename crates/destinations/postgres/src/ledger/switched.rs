@@ -52,7 +52,7 @@ pub struct SwitchedTable {
     pub target: String,
     /// The effect.
     pub what: What,
-    /// The unit whose rows it has, if it has those of one unit.
+    /// The unit whose rows the table has, if they are the rows of one unit.
     pub unit_key: Option<UnitKey>,
     /// Its OID.
     pub table_oid: u32,

@@ -60,7 +60,7 @@ impl Preflight<'_> {
     }
 }
 
-/// A plan that is measured, with the work that is left of it.
+/// A plan that is measured, with the part of its work that is left.
 struct MeasuredServer<'a> {
     preflight: &'a Preflight<'a>,
     left: WorkLeft<'a>,

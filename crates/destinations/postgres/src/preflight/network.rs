@@ -1,7 +1,7 @@
 //! The network to the server: its round trip, and its rate in one direction.
 //!
-//! The server receives the rows of a COPY with `WHERE false` and discards them one by one. So the time is that of the
-//! network, of TLS and of receiving bytes, without any table.
+//! The server receives the rows of a COPY with `WHERE false` and discards them one by one. So the network, TLS and
+//! receiving bytes take the time, and no table does.
 
 use std::time::Instant;
 

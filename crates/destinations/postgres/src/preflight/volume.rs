@@ -50,7 +50,7 @@ impl Volume {
         }
     }
 
-    /// The volume in whole bytes, by which the hazards of the load are found.
+    /// The volume in whole bytes, from which the hazards of the load are found.
     pub fn of_load(&self) -> LoadVolume {
         LoadVolume {
             text_bytes: self.text_bytes.round() as u64,

@@ -27,7 +27,8 @@ impl RunLedger for ServerLedger<'_> {
         )
     }
 
-    /// One record for each split. It is named by the number of the split among those of its unit that are in the ledger.
+    /// One record for each split. The key of the record has the number of the split, counted among the splits of its
+    /// unit in the ledger.
     fn units(&self, run: &RunRecord, see: &mut dyn FnMut(UnitRecord)) -> Result<()> {
         self.ask(async |session, book| {
             let targets = book.targets_of_units(session, run.run_id).await?;

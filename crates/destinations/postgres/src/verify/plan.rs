@@ -175,7 +175,7 @@ impl DriverSums for Comparison {
 #[derive(Debug)]
 struct OurSide {
     comparison: Arc<Comparison>,
-    /// The hashes of a batch's rows. They are a field so that their memory is used again.
+    /// The hashes of a batch's rows. The memory of this field is used again for each batch.
     row_hashes: Vec<u64>,
     scratch: Vec<u8>,
 }

@@ -17,7 +17,7 @@ use super::numeric;
 /// Days from 1970-01-01 to 2000-01-01, PostgreSQL's first day.
 const DAYS_1970_TO_2000: i32 = 10_957;
 
-/// Adds a column to the hashes of a batch's rows. Returns the sum of its own hashes.
+/// Adds a column to the hashes of a batch's rows. Returns the sum of the column's own hashes.
 pub(super) fn add(
     form: ColumnForm,
     array: &ArrayRef,

@@ -32,7 +32,7 @@ use crate::sql;
 
 const DOING: &str = "cannot look at the reference of a lookup";
 
-/// A reference that gets members, the same for all lookups that compare the same columns.
+/// A reference that gets members. All lookups that compare the same columns share it.
 #[derive(Clone, Debug)]
 pub struct MemberTable {
     /// The reference.

@@ -44,7 +44,7 @@ impl MemberTable {
         self.take_batch_of(&values.join(", "), &self.numbers_of(keys))
     }
 
-    /// The batch of `take_batch` with these texts as its values and its query; the plan prints it with placeholders.
+    /// The batch of `take_batch` with these texts as values and query. The plan prints it with placeholders.
     pub fn take_batch_of(&self, values: &str, query: &str) -> String {
         format!(
             "{BEGIN}; INSERT INTO {} ({}) VALUES {values}; {query}; {ROLL_BACK}",

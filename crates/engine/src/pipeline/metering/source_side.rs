@@ -52,7 +52,8 @@ struct StreamSide {
     is_local: bool,
     is_over_network: bool,
     round_trip_us: Option<u32>,
-    /// Microseconds that its sessions ran on a CPU, and waited for one, while they read for it.
+    /// Microseconds for which the sessions of the stream ran on a CPU, and for which they waited for one, while they
+    /// read for it.
     cpu_us: (u64, u64),
 }
 
