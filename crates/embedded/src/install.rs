@@ -19,7 +19,7 @@ use crate::error::{EmbeddedError, file_error};
 use crate::process::command_as;
 use crate::server_user::{OsAccount, effective_uid};
 
-/// An installation has about 2,000 files; a folder with very many more is not one.
+/// The most files of an installation. An installation has about 2,000 files; a folder with far more is something else.
 const FILES_MAX: usize = 50_000;
 
 /// The folders of an installation that a server needs.

@@ -21,9 +21,10 @@ use rustix::net::{SendFlags, send};
 
 use crate::process::detached;
 
-/// Standard output is the reading end of the second stream, because the shell can name descriptors below 3 directly.
-/// Arguments: the signal that stops the server, then the folders. `cat` ends when the server has ended; the `sleep`s
-/// only limit the wait for a server that hangs. Every helper is waited for, because not every init reaps orphans.
+/// The janitor's script. Its standard output is the reading end of the second stream, because the shell can name
+/// descriptors below 3 directly. Its arguments are the signal that stops the server, then the folders. `cat` ends when
+/// the server has ended; the `sleep`s only limit the wait for a server that hangs. Every helper is waited for, because
+/// not every init reaps orphans.
 const SCRIPT: &str = r#"
 stop_signal=$1; shift
 server= started=

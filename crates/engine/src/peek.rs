@@ -200,7 +200,7 @@ impl Peeking {
 
 /// The first rows of a batch as texts.
 fn texts(batch: &RecordBatch, row_count: usize) -> Vec<Vec<Option<String>>> {
-    // A column that became rows has no values.
+    // A column whose values became rows is empty here.
     let columns = batch.columns().iter();
     let columns: Vec<Vec<Option<String>>> = columns
         .filter(|column| *column.data_type() != DataType::Null)

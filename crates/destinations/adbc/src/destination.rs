@@ -211,7 +211,7 @@ impl AdbcDestination {
             None => None,
         };
         let own_memory = own_memory::ask(&mut control, quirks)?;
-        // The reference is read from the file that this process has open for writing.
+        // Members can be added in DuckDB only if a source in this process can read the reference from the open file.
         let adds_members = match quirks.vendor {
             Vendor::DuckDb => database.is_shared(),
             vendor => vendor == Vendor::Sqlite,

@@ -299,7 +299,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Reads a partition's folder; `columns` are those in its path.
+    /// Reads a partition's folder; `columns` are the partition columns in its path.
     fn folder(&mut self, partition: &str, columns: &mut Vec<String>) -> Result<()> {
         let folder = self.folder.join(partition);
         let mut has_files = false;

@@ -109,7 +109,7 @@ impl Compression {
         })
     }
 
-    /// The clause of a table, with a blank before it.
+    /// The clause that compresses a new table, with a blank before it.
     pub fn clause(&self) -> String {
         match self.options() {
             options if options.is_empty() => String::new(),

@@ -15,9 +15,9 @@ const MEGABYTE: u64 = 1 << 20;
 /// The partition of a new table to which a bound belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Range {
-    /// It is the last value of a partition.
+    /// The bound is the last value of a partition.
     Left,
-    /// It is the first value of a partition.
+    /// The bound is the first value of a partition.
     Right,
 }
 
@@ -45,7 +45,7 @@ pub struct Options {
     pub columnstore: bool,
     /// The partitions of new tables are assigned to these filegroups in turn; to PRIMARY if there are none.
     pub filegroups: Vec<String>,
-    /// The side of the bounds of new tables.
+    /// The partitions to which the bounds of new tables belong.
     pub range: Range,
     /// Bytes of text of a load unit, which is one transaction.
     pub commit_bytes: u64,

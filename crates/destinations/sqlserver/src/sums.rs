@@ -62,7 +62,8 @@ fn measures(form: ColumnForm, column: &ColumnPlan) -> Option<Vec<Vec<Addend>>> {
     }
     let whole = |value: &str| Addend::whole(format!("SUM(CAST({value} AS decimal(38,0)))"));
     let sum = |value: String| vec![whole(&value)];
-    // DATEDIFF_BIG counts the boundaries of seconds, so the microseconds are always added, also before the begin.
+    // DATEDIFF_BIG counts the boundaries of seconds, so the microseconds are always added, even for moments before
+    // `begin`.
     let moment = |begin: &str| {
         let seconds = format!("DATEDIFF_BIG(second, '{begin}', {name})");
         let microseconds = whole(&format!("DATEPART(microsecond, {name})"));

@@ -1,6 +1,6 @@
 //! Reasons against SWITCH that are properties of the target. The server compares the target with the staging table,
-//! which lacks these properties. They are found while planning, so that the rows are copied and no load fails at its
-//! end.
+//! which lacks these properties. The reasons are found while planning, so that the rows are copied and no load fails at
+//! its end.
 //!
 //! Each reason has the number of the error with which ALTER TABLE ... SWITCH would fail.
 

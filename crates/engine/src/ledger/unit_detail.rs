@@ -15,7 +15,7 @@ enum Detail {
     List(Vec<SplitRecord>),
 }
 
-/// The note of one split, from a ledger that has it in another form.
+/// The note of one split. It is also made from the records of a ledger that stores splits in another form.
 pub fn of_split(record: SplitRecord) -> String {
     text(&Detail::Split(Box::new(record)))
 }

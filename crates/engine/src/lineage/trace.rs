@@ -18,16 +18,16 @@ pub struct Traced<'a> {
 pub enum TracedFrom<'a> {
     /// A column that is read.
     Read(&'a ReadColumn),
-    /// A step: its index, the step, and the columns that its expression, or the key of its lookup, names.
+    /// A step that added the column.
     Step {
         /// The index of the step.
         index: usize,
         /// The step.
         step: &'a StepLineage,
-        /// The columns that it is made of.
+        /// The columns that the step's expression, or the key of its lookup, names.
         of: Vec<Traced<'a>>,
     },
-    /// Nothing that the lineage names.
+    /// The lineage does not have the origin.
     Unknown,
 }
 

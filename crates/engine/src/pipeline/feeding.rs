@@ -27,7 +27,7 @@ pub struct FedFile {
     /// Ranges that an earlier attempt has committed.
     finished: Vec<Range<u64>>,
     feed: Mutex<Option<Arc<dyn SharedSplit>>>,
-    /// The number of ranges that streams hold, and of streams that may still ask.
+    /// The number of ranges that streams hold, plus the number of streams that may still ask.
     open: AtomicUsize,
     ended: AtomicBool,
     /// One stream reads the file again by itself.

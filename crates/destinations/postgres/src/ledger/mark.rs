@@ -23,8 +23,8 @@ use crate::{PostgresError, Session};
 const MARKS_MAX: usize = 500;
 /// The most bytes of a package's marks together; a plan reads no more of them for a target.
 const BYTES_MAX: usize = 1 << 20;
-/// The most keys of a mark. The smallest keys are taken: the same files always have the same ones, and most overlapping
-/// sets share some.
+/// The most keys of a mark. The smallest keys are taken, because the same files always have the same smallest keys, and
+/// most overlapping sets of files share some of them.
 const KEYS_MAX: usize = 1_000;
 /// The fewest keys of each mark, however many marks a run has.
 const KEYS_MIN: usize = 16;
@@ -33,7 +33,8 @@ const DIGITS: usize = 16;
 /// The number of files that one query asks for.
 const ASKED_MAX: usize = 10_000;
 
-/// The query for the beginning of each mark, without its keys; the words before the keys are shorter than this.
+/// The query for the beginning of each mark. It reads 250 characters, because the words before the keys are always
+/// shorter.
 const HEADS: &str = "SELECT m.oid, pg_has_role(m.lomowner, 'USAGE') AS is_own, \
        octet_length(d.description)::bigint AS bytes, \
        string_to_array(substr(d.description, 1, 250), ' ') AS words \

@@ -16,7 +16,7 @@ use crate::Session;
 /// A load unit in the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitRow {
-    /// Identifies the unit's files as they were, its table and how the unit reads them.
+    /// Identifies the unit's files in their state at that time, its table, and the way in which it reads the files.
     pub unit_key: UnitKey,
     /// The flow.
     pub flow: String,
