@@ -60,7 +60,7 @@ pub(crate) struct Janitor {
 }
 
 impl Janitor {
-    /// Starts it. `server_alive` ends when the last process of the server is gone.
+    /// Starts the janitor. `server_alive` ends when the last process of the server is gone.
     pub fn start(
         stop_signal: &str,
         server_alive: OwnedFd,

@@ -4,9 +4,8 @@
 //!
 //! - `PR_SET_PDEATHSIG` fires when the *thread* that forked the child ends, not the process. So a separate thread
 //!   starts the server, and lives exactly as long as the server.
-//! - A change of user clears `PR_SET_PDEATHSIG`: it is set last.
-//! - A parent may be gone before the child has set it: the child looks at its
-//!   parent's pid afterwards.
+//! - A change of user clears `PR_SET_PDEATHSIG`, so it is set last.
+//! - A parent may be gone before the child has set it, so the child looks at its parent's pid afterwards.
 //! - A pid belongs to the child until it is reaped. The thread reaps under the lock that `signal` takes, so a signal
 //!   cannot go to another process with the same pid.
 
@@ -32,7 +31,8 @@ use crate::server_user::OsAccount;
 const KILL_WAIT: Duration = Duration::from_secs(10);
 
 /// A command that runs as `account` in a new session (Ctrl-C in the terminal does not reach it), gets `death_signal`
-/// when the calling thread ends, and inherits `inherited`. It must be spawned while these are open.
+/// when the calling thread ends, and inherits `inherited`. It must be spawned while the descriptors in `inherited` are
+/// open.
 pub(crate) fn command_as(
     program: &Path,
     account: &OsAccount,

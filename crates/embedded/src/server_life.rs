@@ -280,7 +280,8 @@ impl ServerRun {
             IMMEDIATE_STOP_WAIT
         };
         if let Some(ended) = process.wait(wait) {
-            // The server may have died just before the signal was sent; then its end looks like this.
+            // A server that stops because of this signal exits normally. If a signal ended it, it died before this
+            // signal arrived.
             return if ended.by_a_signal() {
                 Err(self.ended_by_itself(ended))
             } else {

@@ -298,11 +298,11 @@ fn narrow(from: &DataType) -> DataType {
     }
 }
 
-/// Decimals in their narrowest type. DuckDB takes decimals of 64 bits unchanged, but checks each of 128 bits.
+/// Decimals in their narrowest type. DuckDB takes decimals of 64 bits unchanged, but checks each decimal of 128 bits.
 fn narrow_decimal(column: &ArrayRef) -> ArrayRef {
     let wide = column.as_primitive::<Decimal128Type>();
     let to = narrow(column.data_type());
-    // Only values in the slots of NULLs may be too large; their precision limits all others.
+    // Only values in the slots of NULLs may be too large, because the precision limits all other values.
     match to {
         DataType::Decimal32(..) => {
             let made = wide.unary::<_, Decimal32Type>(|value| value as i32);

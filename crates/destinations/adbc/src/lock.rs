@@ -60,7 +60,7 @@ pub fn database_file(session: &mut AdbcSession) -> Result<Option<PathBuf>> {
     Ok(file.filter(|file| !file.is_empty()).map(PathBuf::from))
 }
 
-/// A file that is locked while this lives, and removed afterwards.
+/// A file that is locked while this value lives, and removed afterwards.
 #[derive(Debug)]
 pub struct LockFile {
     path: PathBuf,

@@ -91,8 +91,8 @@ pub fn sql_of(vendor: Vendor, column_type: &ColumnType) -> Option<String> {
     }
 }
 
-/// DuckDB's types limit neither the length of a text nor the digits of a second, so the converter does. `TIMESTAMP(3)`
-/// would be another type there.
+/// DuckDB's types limit neither the length of a text nor the digits of a second, so the converter checks both.
+/// `TIMESTAMP(3)` would be another type there.
 fn duckdb(column_type: &ColumnType) -> Option<String> {
     Some(match column_type {
         ColumnType::Bool => "BOOLEAN".to_owned(),

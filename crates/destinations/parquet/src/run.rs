@@ -385,7 +385,7 @@ fn clear_staging(root: &Root, run_id: RunId, targets: &[RunTarget]) -> Result<()
     Ok(())
 }
 
-/// Removes records, and flushes that to the disk, before the files that they name.
+/// Removes records before the files that they name. The removal of the records is flushed to the disk first.
 fn remove_in_turn(staging: &Path, records: &[PathBuf], others: &[PathBuf]) -> Result<()> {
     for path in records {
         files::remove_file(path)?;

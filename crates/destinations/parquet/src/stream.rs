@@ -201,7 +201,8 @@ fn without(batch: &RecordBatch, misfits: &[Misfit]) -> Result<RecordBatch> {
     })
 }
 
-/// The misfits of a batch, together with those among the remaining rows, by their indexes in the batch.
+/// All misfits of a batch, by their indexes in the batch. `second` has the misfits among the rows that remain without
+/// the rows of `first`.
 fn joined(first: Vec<Misfit>, second: Vec<Misfit>, rows: usize) -> Vec<Misfit> {
     let mut gone = vec![false; rows];
     for misfit in &first {

@@ -286,7 +286,7 @@ impl Parted<'_> {
         let batch = RecordBatch::try_new(batch.schema(), columns).map_err(sorting)?;
         self.bytes += batch.get_array_memory_size() + batch.num_rows() * size_of::<(u32, u32)>();
         self.batches.push(batch);
-        // The number fits: each batch has at least 4,096 rows, or megabytes.
+        // The number fits: each batch has at least 4,096 rows or some megabytes.
         Ok((self.batches.len() - 1) as u32)
     }
 

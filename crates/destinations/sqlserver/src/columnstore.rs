@@ -96,8 +96,8 @@ pub fn built_note(session: &mut SqlSession, table: &str, target: &str) -> Option
     })
 }
 
-/// What the report says about a target that rows were copied into; `None` if it is not a columnstore, or all of its rows are
-/// compressed.
+/// The report's note about a target into which rows were copied; `None` if the target is not a columnstore, or if all
+/// of its rows are compressed.
 pub fn copied_note(session: &mut SqlSession, target: &str) -> Option<String> {
     let index = columnstore_of(session, target).ok().flatten()?;
     note(session, target, target, |groups| {

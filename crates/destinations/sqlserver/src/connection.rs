@@ -215,7 +215,7 @@ impl SqlSession {
     }
 }
 
-/// An error of a session as an error of the contract. Only the server's number decides about its kind.
+/// An error of a session as an error of the contract. Only the error number of the server decides about the kind.
 pub fn refused(doing: &str, error: SessionError) -> Error {
     let number = error.number();
     let hint = number.and_then(hint).or(error.hint());

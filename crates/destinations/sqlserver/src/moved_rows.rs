@@ -1,9 +1,10 @@
 //! Rows that are moved out of a table into a separate one, and back: replaced rows that are kept, and the rows of an undone
 //! run.
 //!
-//! If possible, they are switched, which changes only the catalog. Otherwise they are copied (SELECT ... INTO), and the caller
-//! removes them from the table. A switched table is like the one that the rows come from, with its indexes, CHECKs, filegroup
-//! or partition scheme; so they can be switched back, as long as the target has the same shape.
+//! If possible, they are switched, which changes only the catalog. Otherwise they are copied (SELECT ... INTO), and the
+//! caller removes them from the table. A table for switched rows is like the table that the rows come from: it has the
+//! same indexes, CHECKs, and filegroup or partition scheme. So the rows can be switched back, as long as the target has
+//! the same shape.
 
 use std::fmt::Display;
 
@@ -52,8 +53,8 @@ impl MovedRows<'_> {
         catalog::rows_told(session, self.apart, None)
     }
 
-    /// The statements that make the table that takes switched rows. The names of its constraints begin with its own, because they
-    /// are unique in a schema.
+    /// The statements that make the table that takes switched rows. The names of its constraints begin with the table's
+    /// name, because names of constraints are unique in a schema.
     pub fn create_statements(&self) -> Vec<String> {
         let prefix = sql::parse_names(self.apart).map(|(_, name)| name);
         let prefix = prefix.unwrap_or_default();

@@ -101,7 +101,7 @@ pub fn prepare(session: &mut SqlSession, staging: &Staging, options: &Options) -
             return Ok(Way::Rename);
         }
         Way::Rename => {
-            // An earlier attempt may have prepared it for a target that was dropped since.
+            // An earlier attempt may have prepared the staging table for a target that was dropped since.
             make_bare(session, staging)?;
             return Ok(way);
         }
@@ -140,7 +140,8 @@ pub fn make_bare(session: &mut SqlSession, staging: &Staging) -> Result<()> {
     let own = TableShape::read(session, &staging.sql)?;
     let drop_constraint = |name: &str| drop_constraint_statement(staging, &sql::identifier(name));
     let checks = own.checks.iter().map(|check| drop_constraint(&check.name));
-    // The first index is the clustered one. Without it, the server would build the others anew.
+    // The first index is the clustered one, and is dropped last. If it were dropped first, the server would build the
+    // others again.
     let indexes = own
         .indexes
         .iter()

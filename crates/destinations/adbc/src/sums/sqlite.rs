@@ -8,8 +8,8 @@ use inrush_destination::sums::{Addend, ColumnForm, SumForm};
 
 use crate::session::AdbcSession;
 
-/// A number is cut into parts of so many digits; the second constant is the number of parts that hold any decimal. The
-/// sum of a part over 900 billion rows fits into 64 bits.
+/// A number is cut into parts of this many digits. The second constant is the number of parts that hold any decimal.
+/// The sum of a part over 900 billion rows fits into 64 bits.
 const PART_DIGITS: usize = 7;
 const DECIMAL_PARTS: usize = 6;
 

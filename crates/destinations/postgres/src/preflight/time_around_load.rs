@@ -9,7 +9,8 @@ use crate::plan::statistics;
 /// Statements of the ledger before the streams begin and at the switch, in all.
 const TRIPS_OF_RUN: f64 = 24.0;
 
-/// Seconds of planning (the run plans as long as the preflight did) and of the first statements for the ledger.
+/// Seconds of planning and of the first statements for the ledger. `plan_s` is the time that the preflight took for its
+/// plan.
 pub fn before_s(measured: &MeasuredPlan<'_>, plan_s: f64) -> f64 {
     // The run plans twice: before it has the package's lock, and again with the lock.
     2.0 * plan_s + TRIPS_OF_RUN * statement_s(measured)

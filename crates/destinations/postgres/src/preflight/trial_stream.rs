@@ -174,7 +174,7 @@ impl TrialStream for RolledBackStream<'_> {
 impl Drop for RolledBackStream<'_> {
     fn drop(&mut self) {
         let runtime = self.load.server.runtime;
-        // A COPY that has sent half of a block ends it in the runtime.
+        // If a COPY has sent only a part of a block, the rest is sent by a task of the runtime.
         let entered = runtime.enter();
         self.sending = None;
         drop(entered);

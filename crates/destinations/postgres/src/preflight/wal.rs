@@ -27,7 +27,7 @@ const TRANSACTIONS_MIN: usize = 3;
 /// slowly; the speed of the rest counts.
 const BYTES_MAX: usize = 192 << 20;
 
-/// The last part of the written bytes, whose speed counts.
+/// The share of the written bytes whose speed counts. These are the last bytes.
 const COUNTED_SHARE: f64 = 0.5;
 
 /// The measurements of the WAL.

@@ -121,7 +121,7 @@ impl SessionSamples {
     }
 
     /// The figures of the whole server since the first look, and the microseconds of CPU that sampling took there.
-    /// `None` if the sampler is not connected and has not failed.
+    /// `None` if the sampler is not connected, without an error that says why.
     pub async fn end(&mut self) -> Option<(ServerMeasurements, u64)> {
         let is_local = self.is_local;
         let ended = self.ask(move |sampler| {
