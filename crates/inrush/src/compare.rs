@@ -36,13 +36,13 @@ pub struct FlowCompared {
     pub source: String,
     /// The target, in words.
     pub target: String,
-    /// The columns by whose values a row of the source is compared with one of the target.
+    /// The columns whose values identify the row of the target that a row of the source is compared with.
     pub key: Vec<String>,
     /// Columns that only one side has, and that were not compared.
     pub left_out: Vec<String>,
-    /// Columns that were not compared, because the two databases have no form of their values in common.
+    /// Columns that were not compared, because the two databases have no common form for the values.
     pub without_form: Vec<String>,
-    /// What limits the rows of the comparison, in words.
+    /// The condition that limits the compared rows, in words.
     pub limit: Option<String>,
     /// The result.
     pub comparison: Comparison,
@@ -172,7 +172,8 @@ impl OneFlow<'_> {
         Ok(source)
     }
 
-    /// The condition on the rows of a target that are in its source: rows of ended versions are no longer there.
+    /// The condition for the rows of a target that are also in its source. Rows of ended versions are not in the source
+    /// any more.
     fn of_versions(&self) -> Result<Option<String>, PlanError> {
         let scd = self.flow.scd_columns()?;
         Ok(scd.map(|scd| format!("{} IS NULL", sql_text::identifier(&scd.valid_to))))
@@ -408,7 +409,7 @@ enum Timed {
 }
 
 impl Timed {
-    /// The condition, as in WHERE, of the rows of a range; `None` if nothing is known about its times.
+    /// The condition in WHERE for the rows of a range; `None` if nothing is known about its times.
     fn times_in_range(&self, column: &str, from: Option<&str>, below: &str) -> Option<String> {
         let Timed::Database(database) = self else {
             let column = sql_text::identifier(column);
@@ -426,7 +427,7 @@ impl Timed {
     }
 }
 
-/// True if rows may not reach the target because of the values that a step looks at.
+/// True if the step may drop rows because of their values.
 fn may_drop_rows(step: &Step) -> bool {
     let rejects =
         step.check.is_some() && matches!(step.otherwise.unwrap_or_default(), CheckElse::Reject);

@@ -1,5 +1,5 @@
-//! Compares a flow's source with its target where not both are PostgreSQL: the engine reads the rows of both sides by the sources of
-//! flows, and hashes them.
+//! Compares a flow's source with its target if at least one of them is not PostgreSQL. The engine reads the rows of
+//! both sides through the sources of flows, and hashes them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub struct ReadCompared {
     pub key: Vec<String>,
     /// Columns that only one side has.
     pub left_out: Vec<String>,
-    /// Columns whose values have no form in common.
+    /// Columns whose values have no common form in the two databases.
     pub without_form: Vec<String>,
     /// The result.
     pub comparison: Comparison,
@@ -59,7 +59,7 @@ struct Side {
 
 struct SideColumn {
     name: String,
-    /// The name of its type; none if only this database knows the form of its values.
+    /// The name of the column's type; `None` if only this database knows the form of its values.
     type_name: Option<String>,
 }
 
@@ -139,11 +139,11 @@ impl BothRead<'_> {
         })
     }
 
-    /// Opens a side, as the source of a flow of its own.
+    /// Opens a side as the source of a separate flow.
     fn look(&self, source: FlowSource, is_target: bool, stop: &Stop) -> Result<Side, Error> {
         let flow = Flow {
             source: Some(FlowSource {
-                // Rows that are only compared need no proof.
+                // A comparison needs no proof that the rows are unchanged.
                 unchanged_by: None,
                 ..source
             }),

@@ -27,8 +27,8 @@ pub struct FlowDatabases {
     stop: Stop,
     databases: Databases,
     paces: Paces,
-    /// The sources by the names of their flows, with the value at which each begins: another run may have moved its mark since
-    /// the last plan.
+    /// The sources by the names of their flows. Each has the value at which it begins, because another run may have
+    /// moved the mark since the last plan.
     opened: Mutex<BTreeMap<String, OpenedSource>>,
 }
 

@@ -15,11 +15,11 @@ pub struct Beginning {
     words: String,
     /// The mark at which it begins.
     mark: Option<SinceMark>,
-    /// The run of this command has loaded everything, and was killed before its report.
+    /// True if an earlier run of this command was killed after its rows were in their targets.
     is_done: bool,
 }
 
-/// Where a flow begins, if it has `since`. `server` is the server that it reads, in words.
+/// The beginning of a flow's range, if the flow has `since`. `server` describes the server that the flow reads.
 pub fn beginning(
     asked: &FlowAsked<'_>,
     source: &FlowSource,

@@ -22,8 +22,8 @@ use crate::flow_source::{
 pub struct FlowSqlServer {
     stop: Stop,
     paces: Paces,
-    /// The sources by the names of their flows, with the value at which each begins: another run may have moved its mark since
-    /// the last plan.
+    /// The sources by the names of their flows. Each has the value at which it begins, because another run may have
+    /// moved the mark since the last plan.
     opened: Mutex<BTreeMap<String, OpenedSource>>,
 }
 
@@ -120,7 +120,7 @@ impl FlowSqlServer {
     }
 }
 
-/// The session's options. Options of a load are not those of a source.
+/// The session's options. Options that are only for loads are ignored, because the connection may also be a target.
 fn options(
     asked: &FlowAsked<'_>,
     source: &FlowSource,

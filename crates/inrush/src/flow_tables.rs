@@ -30,8 +30,8 @@ use crate::registry::is_server_of_source;
 /// snapshot.
 const CONNECTIONS_MAX: usize = 1_025;
 
-/// The tables and queries of all flows of a run. Each is opened once, and all that are read from one connection at one
-/// snapshot: all plans of a run see the same moment.
+/// The tables and queries of all flows of a run. Each is opened once. All that are read from one connection share one
+/// snapshot, so all plans of a run see the same rows.
 #[derive(Default)]
 pub struct FlowTables {
     defaults: ConnectionDefaults,
@@ -50,17 +50,17 @@ struct OpenedTables {
 
 /// A table or query that is open.
 struct OpenedTable {
-    /// What earlier runs had loaded of it when it was opened.
+    /// The rows that earlier runs had loaded from it when it was opened.
     loaded: EarlierLoads,
     source: Arc<PostgresSource>,
 }
 
-/// What earlier runs have loaded of a source.
+/// The rows that earlier runs have loaded from a source.
 #[derive(PartialEq)]
 struct EarlierLoads {
     /// The value at which an incremental load begins.
     since: Option<String>,
-    /// The ranges of its key.
+    /// The loaded ranges of the source's key.
     ranges: Vec<RangesMark>,
 }
 
@@ -298,8 +298,8 @@ pub fn address_of(
     })
 }
 
-/// The tables of a database that `names` mean, written as a package writes them. A name that is not a pattern is kept as it
-/// is. A table that several names mean is listed once. Patterns leave out the tables of the schemas `without`.
+/// The tables of a database that match `names`, in the notation of a package. A name that is not a pattern is kept as
+/// it is. A table that matches several names is listed once. Patterns leave out the tables of the schemas `without`.
 pub fn tables_like(
     connection: &Connection,
     names: &[String],

@@ -38,8 +38,8 @@ pub fn run(
     driver_of_package(package, defaults)?.run(package, options)
 }
 
-/// Like [`run`], and sends the events of OpenLineage for which the package asks. `key` is the key of the server that takes
-/// them, which a package does not have.
+/// Like [`run`], and sends the events of OpenLineage for which the package asks. `key` is the key for the server that
+/// receives the events; a package does not contain it.
 pub fn run_with_events(
     package: &Package,
     options: RunOptions<'_>,
@@ -123,8 +123,8 @@ pub fn preflight_of(
     Ok(report)
 }
 
-/// The folder that a preflight makes beside the destination, and removes at its end; for a caller that ends the process
-/// before that. `None` if there is no place beside the destination.
+/// The folder that a preflight makes beside the destination and removes at its end. A caller that ends the process
+/// earlier has to remove the folder itself. `None` if there is no place beside the destination.
 pub fn scratch_folder(
     package: &Package,
     options: &RunOptions<'_>,

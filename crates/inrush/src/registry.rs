@@ -1,4 +1,4 @@
-//! The list of what this build loads into and reads: the driver and the destination that each URL means, and the kinds of sources
+//! The destinations and sources of this build: the driver and the destination for each URL, and the kinds of sources
 //! that a flow may name. No other file names a destination.
 
 use std::path::Path;
@@ -63,7 +63,7 @@ pub fn open_files(stop: &Stop) -> Arc<dyn Sources> {
     Arc::new(FlowFiles::new(stop))
 }
 
-/// All kinds of sources; the words of a flow choose one.
+/// All kinds of sources; the settings of a flow choose one.
 #[derive(Debug)]
 struct FlowSources {
     files: FlowFiles,
@@ -74,7 +74,7 @@ struct FlowSources {
 }
 
 impl FlowSources {
-    /// The connection of a source, and its kind, if it is not PostgreSQL's.
+    /// The connection of a source and its kind; `None` if the source is PostgreSQL.
     fn other<'a>(
         asked: &FlowAsked<'a>,
         source: &FlowSource,

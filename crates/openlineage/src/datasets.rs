@@ -38,7 +38,7 @@ impl Dataset {
         }
     }
 
-    /// The dataset of a table, named as SQL does, of the database with this URL.
+    /// The dataset of a table in the database with this URL. `table` is the table's name in SQL.
     pub fn of_table(url: &str, table: &str, folder: &Path) -> Dataset {
         let (namespace, database) = namespace(url, folder);
         let parts = database.into_iter().chain(unquoted(table));

@@ -2,7 +2,7 @@
 //! to a file.
 //!
 //! [`events`] makes them from the engine's events and report; [`datasets`] names sources and targets. [`Emitter`] sends
-//! them from a thread of its own ([`transport`]), so a server that does not answer cannot delay a load or make it fail.
+//! them from a separate thread ([`transport`]), so a server that does not answer cannot delay a load or make it fail.
 //!
 //! | event | when |
 //! |---|---|

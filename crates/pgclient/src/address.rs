@@ -32,7 +32,7 @@ pub struct RequiredPeer {
 }
 
 impl RequiredPeer {
-    /// The reason why a process of this user is not the wanted server, if it is not.
+    /// Checks that a process of this user is the wanted server. The error is the reason why it is not.
     pub fn check(&self, user: u32) -> Result<(), String> {
         let found = (self.name_of)(user);
         if found.as_ref() == Some(&self.name) {

@@ -13,7 +13,7 @@ pub struct Backend {
 }
 
 impl Backend {
-    /// The question for a session's own facts, in their order.
+    /// The query of a session for its own facts, in the order of the fields.
     pub const QUESTION: &str = "SELECT pg_catalog.pg_backend_pid(), \
         (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::int8, \
         (extract(epoch FROM pg_catalog.pg_postmaster_start_time()) * 1000000)::int8";

@@ -106,7 +106,7 @@ impl Outgoing {
 }
 
 impl BlockSocket {
-    /// The socket of a connection by a Unix socket.
+    /// The socket of a connection over a Unix socket.
     pub fn of_unix(stream: &UnixStream, watch: &Arc<SocketWatch>) -> io::Result<BlockSocket> {
         let same = stream.as_fd().try_clone_to_owned()?;
         Ok(BlockSocket {
@@ -115,7 +115,7 @@ impl BlockSocket {
         })
     }
 
-    /// The socket of a connection by TCP.
+    /// The socket of a connection over TCP.
     pub fn of_tcp(stream: &TcpStream, watch: &Arc<SocketWatch>) -> io::Result<BlockSocket> {
         let same = stream.as_fd().try_clone_to_owned()?;
         Ok(BlockSocket {

@@ -86,7 +86,7 @@ pub struct BlockingSession {
     waited_ns: u64,
     /// The deadline for the answer to the present statement.
     deadline: Option<Instant>,
-    /// An answer came too late, and could be mistaken for that of the next statement.
+    /// True if an answer came too late: it could be mistaken for the answer to the next statement.
     is_behind: bool,
 }
 
@@ -100,7 +100,7 @@ impl std::fmt::Debug for BlockingSession {
 
 impl BlockingSession {
     /// Connects, tagged with `application_name`, and makes the settings that all our sessions have. The thread may
-    /// belong to a runtime: connecting has a thread of its own.
+    /// belong to a runtime: the connection is made on a separate thread.
     pub fn open(
         address: &DatabaseAddress,
         application_name: &str,
@@ -163,12 +163,14 @@ impl BlockingSession {
         }
     }
 
-    /// The server's process that serves it, as the login reported it; with a pooler it may be another one.
+    /// The id of the server process that serves the session, as the login reported it. Behind a pooler another process
+    /// may serve the session.
     pub fn backend_process_id(&self) -> i32 {
         self.raw.backend_process_id()
     }
 
-    /// The server's process that serves it, as the process itself reported it, if it was asked.
+    /// The id of the server process that serves the session: as the process itself reported it if it was asked,
+    /// otherwise as the login reported it.
     pub fn serving_process_id(&self) -> i32 {
         let asked = self.backend.map(|backend| backend.process_id);
         asked.unwrap_or_else(|| self.raw.backend_process_id())

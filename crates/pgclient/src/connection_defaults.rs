@@ -56,7 +56,7 @@ pub struct ConnectionDefaults {
     pub password_file: Option<String>,
     /// `PGSERVICE`.
     pub service: Option<String>,
-    /// Service files, the first one that defines a service counts.
+    /// Service files. The first file that defines a service counts.
     pub service_files: Vec<ServiceFile>,
     /// `~/.postgresql/root.crt`, if it exists.
     pub ssl_root_certificate: Option<PathBuf>,

@@ -25,7 +25,7 @@ pub struct ConnectionsLeft {
     role: String,
     database: String,
     is_superuser: bool,
-    /// Limit and use; a limit of -1 is none.
+    /// The limit of the role, and the number of connections in use. A limit of -1 means that there is no limit.
     of_role: (i64, i64),
     of_database: (i64, i64),
     of_server: (i64, i64),
@@ -36,7 +36,7 @@ pub struct ConnectionsLeft {
 /// Too few connections for a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LackOfConnections {
-    /// The limit, what is free of it and what is needed, in a sentence.
+    /// A sentence with the limit, the free connections and the needed connections.
     pub what: String,
     /// How to raise the limit.
     pub raise: String,
@@ -78,8 +78,8 @@ impl ConnectionsLeft {
         })
     }
 
-    /// The limits that leave a run fewer connections than it needs; `own` of those in use are the run's already. The limits do
-    /// not apply to a superuser.
+    /// The limits that leave a run fewer connections than it needs; `own` is the number of connections in use that the
+    /// run already has. The limits do not apply to a superuser.
     pub fn lacks(&self, needed: i64, own: i64) -> Vec<LackOfConnections> {
         let left = |(limit, used): (i64, i64)| limit - used + own;
         let mut found = Vec::new();

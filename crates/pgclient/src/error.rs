@@ -43,7 +43,7 @@ pub enum ClientError {
         context: Option<String>,
         /// The server's own hint.
         hint: Option<String>,
-        /// All of it, field by field.
+        /// The whole refusal, field by field.
         facts: Box<RefusalFacts>,
     },
     /// The connection was lost.

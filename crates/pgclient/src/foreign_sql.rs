@@ -30,7 +30,8 @@ pub fn is_part_of_statement(text: &str) -> bool {
     depth == 0
 }
 
-/// Reads up to the quote that closes; two of them are a quote within. False if none closes.
+/// Reads up to the closing quote. Two quotes in a row are a quote within the text. Returns false if there is no closing
+/// quote.
 fn skip_quoted(
     rest: &mut std::iter::Peekable<std::str::Chars<'_>>,
     quote: char,

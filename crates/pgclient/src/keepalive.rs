@@ -29,7 +29,7 @@ impl Keepalive {
     }
 }
 
-/// What the settings ask for.
+/// The keepalives that the settings ask for.
 pub(super) fn keepalive(settings: &UrlSettings) -> Result<Keepalive, String> {
     let idle = settings
         .seconds("keepalives_idle")?

@@ -1,12 +1,13 @@
 //! Connections to PostgreSQL 14 to 18, with libpq's meaning of URLs, variables, service files, passwords and TLS.
 //!
-//! [`address`] reads a URL and completes it from [`connection_defaults`]. [`connection`] logs in, makes the settings of a
-//! session and runs statements; a statement can be cancelled, and a backend that is gone is detected. The rows of a COPY may
-//! be written without the driver ([`block_socket`]). [`quote`] writes names and texts into SQL, and [`types`] maps the types
-//! of the catalog to columns; [`native_types`] tells whether values pass between two columns unchanged. [`table_identity`]
-//! recognises a table behind another address; [`foreign_sql`] checks SQL of another server, such as an [`index_definition`];
-//! [`connections_left`] counts the connections that a role may still open; [`activity`] asks what sessions do, and
-//! [`local_backend`] whether their processes are of this machine. An [`error`] keeps the server's message, with its SQLSTATE.
+//! [`address`] reads a URL and completes it from [`connection_defaults`]. [`connection`] logs in, makes the settings of
+//! a session and runs statements; a statement can be cancelled, and a backend that is gone is detected. The rows of a
+//! COPY may be written without the driver ([`block_socket`]). [`quote`] writes names and texts into SQL, and [`types`]
+//! maps the types of the catalog to columns; [`native_types`] tells whether values pass between two columns unchanged.
+//! [`table_identity`] recognises a table behind another address; [`foreign_sql`] checks SQL of another server, such as
+//! an [`index_definition`]; [`connections_left`] counts the connections that a role may still open; [`activity`] asks
+//! what sessions do, and [`local_backend`] whether their processes run on this machine. An [`error`] keeps the server's
+//! message, with its SQLSTATE.
 //!
 //! A [`RawConnection`] continues without the driver after the login, for a load generator, with the messages of
 //! [`frontend`] and [`replies`].

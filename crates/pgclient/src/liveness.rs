@@ -99,7 +99,7 @@ pub async fn keep(
     }
 }
 
-/// Why a connection is given up after a check, if it is.
+/// The reason to give up a connection after a check; `None` if there is none.
 fn judge(looked: Look, unanswered: &mut u32) -> Option<&'static str> {
     *unanswered = match looked {
         Look::Gone => {
@@ -178,7 +178,7 @@ async fn ask(
     }))
 }
 
-/// True if the error comes from a PostgreSQL server, and not from the system or a proxy between.
+/// True if the error comes from a PostgreSQL server, and not from the system or a proxy in between.
 fn is_of_a_server(error: &ClientError) -> bool {
     match error {
         ClientError::Connect { source, .. } => source

@@ -4,22 +4,23 @@
 //! the peer may be anybody, so the limits are libpq's. After the login they allow all that PostgreSQL sends: names have
 //! 63 bytes, a table has 1,600 columns, a statement has 65,535 parameters.
 
-/// Bytes of an error or a notice before the login, as libpq has it.
+/// The most bytes of an error or a notice before the login, as in libpq.
 const TEXT_BEFORE_LOGIN: u32 = 30_000;
-/// Bytes of a request for a password or the like, as libpq has it.
+/// The most bytes of a request for a password or another authentication, as in libpq.
 const AUTHENTICATION: u32 = 2_000;
-/// Bytes of an error or a notice after the login: triggers put whole rows into theirs.
+/// The most bytes of an error or a notice after the login. Triggers put whole rows into their messages.
 const TEXT: u32 = 16 << 20;
-/// Bytes of a row of a query.
+/// The most bytes of a row of a query.
 const ROW: u32 = 64 << 20;
-/// Bytes of everything else.
+/// The most bytes of any other message.
 const SHORT: u32 = 30_000;
 
-/// Bytes of all messages before the login together: a server sends about twenty.
+/// The most bytes of all messages before the login together. A server sends about twenty messages.
 pub const LOGIN_BYTES_MAX: usize = 1 << 20;
-/// Settings that a server may report; each takes memory for the life of the connection. PostgreSQL reports fifteen.
+/// The most settings that a server may report; each takes memory for the life of the connection. PostgreSQL reports
+/// fifteen.
 pub const REPORTED_SETTINGS_MAX: usize = 256;
-/// Bytes of the answer to one query: its rows, and the memory that holds them.
+/// The most bytes of the answer to one query: its rows, and the memory that holds them.
 pub const ANSWER_BYTES_MAX: u64 = 256 << 20;
 /// The memory that a parsed message needs in addition to its bytes.
 pub const MESSAGE_OVERHEAD_BYTES: u64 = 128;

@@ -5,7 +5,8 @@
 //! elements and attributes, which differ from database to database for types that users have made: a
 //! [shape](NativeShape) says where these OIDs are, and they are replaced. A value of a type such as `regclass` is an
 //! OID itself, so these types have no such text. The bytes of `money` depend on a setting, those of `interval` on the
-//! server's version: their texts say how many digits amounts have, and whether an interval may be infinite.
+//! server's version: the texts of these two types say how many digits amounts have, and whether an interval may be
+//! infinite.
 
 use std::collections::BTreeMap;
 
@@ -131,7 +132,7 @@ impl NativeTypes {
         }
     }
 
-    /// True if `money` is among them: its form depends on the setting `lc_monetary`.
+    /// True if one of the types is `money`: its form depends on the setting `lc_monetary`.
     pub fn has_money(&self) -> bool {
         self.types.values().any(|found| found.name == MONEY)
     }

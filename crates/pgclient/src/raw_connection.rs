@@ -5,7 +5,7 @@
 //! calls that it measures, so it lets the driver connect, begin TLS and log in, and then uses the socket and the TLS
 //! session without it. [`crate::frontend`] writes the messages and [`crate::replies`] reads them.
 //!
-//! The session has the settings that the site gives its clients, and not those of a load.
+//! The session has the settings that the site gives its clients, not the settings of a load.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -93,12 +93,13 @@ impl RawConnection {
         })
     }
 
-    /// The process that serves it, as the server reported at the login; behind a pooler it may be another one.
+    /// The id of the process that serves the connection, as the server reported it at the login. Behind a pooler
+    /// another process may serve the connection.
     pub fn backend_process_id(&self) -> i32 {
         self.backend_process_id
     }
 
-    /// The server that took it, of those that the address names.
+    /// The server of the address that took the connection.
     pub fn place(&self) -> &ServerAddress {
         &self.place
     }
@@ -130,8 +131,8 @@ impl RawConnection {
         self.socket.set_nonblocking(!waits)
     }
 
-    /// Sends as many of the bytes as the socket takes, and returns how many it took. Of an encrypted connection some of
-    /// them may wait here: see [`RawConnection::is_sent`].
+    /// Sends as many of the bytes as the socket takes, and returns how many it took. If the connection is encrypted,
+    /// some of these bytes may wait here: see [`RawConnection::is_sent`].
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let Some(session) = &mut self.session else {
             return not_interrupted(|| (&self.socket).write(bytes));

@@ -20,8 +20,8 @@ pub struct ServerAddress {
 }
 
 impl ServerAddress {
-    /// Reads `HOST:PORT`, `HOST`, `[IPV6]:PORT`, or a folder with a socket (`/FOLDER` or `/FOLDER:PORT`). Without a port it
-    /// is 5432.
+    /// Reads `HOST:PORT`, `HOST`, `[IPV6]:PORT`, or a folder with a socket (`/FOLDER` or `/FOLDER:PORT`). The default
+    /// port is 5432.
     pub fn parse(text: &str) -> Result<ServerAddress, String> {
         let (host, port) = match text.rsplit_once(':') {
             Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, Some(port)),

@@ -25,7 +25,8 @@ const FOR_ANYTHING: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.37.0
 
 /// The most authorities between a certificate and a trusted one; webpki has the same limit.
 const INTERMEDIATES_MAX: usize = 6;
-/// Signatures that are checked for one certificate: a hostile server sends many authorities of the same name.
+/// The most signatures that are checked for one certificate, because a hostile server may send many authorities of the
+/// same name.
 const SIGNATURES_MAX: usize = 100;
 
 /// The authorities that a server's certificate may be signed by.

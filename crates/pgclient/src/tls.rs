@@ -130,7 +130,7 @@ fn chain(address: &DatabaseAddress, provider: &Arc<CryptoProvider>) -> Result<Ch
     }
     let lists = revocation_lists(&address.tls.revocation_lists)?;
     let has_revocation_lists = !lists.is_empty();
-    // As OpenSSL has it: each certificate of the chain needs a list, and none may be out of date.
+    // As in OpenSSL, each certificate of the chain needs a list, and none may be out of date.
     let webpki = WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(provider))
         .with_crls(lists)
         .enforce_revocation_expiration()
@@ -275,9 +275,9 @@ impl ResolvesClientCert for OwnKey {
 /// Checks as much of the server's certificate as the `sslmode` requires.
 #[derive(Debug)]
 struct Verifier {
-    /// `None` if the certificate is not checked at all.
+    /// The authorities that the certificate is checked against; `None` if the certificate is not checked at all.
     chain: Option<Chain>,
-    /// The host that it must be for; `None` if it may be for any.
+    /// The host that the certificate must be for; `None` if any host is accepted.
     host: Option<String>,
     provider: Arc<CryptoProvider>,
 }

@@ -39,11 +39,11 @@ pub struct TlsSettings {
     pub mode: SslMode,
     /// Certificates of trusted authorities; those of the system if there are none.
     pub root_certificate: Option<PathBuf>,
-    /// Lists of certificates that are revoked, with the setting that named each: a file, or a folder of files.
+    /// Lists of revoked certificates. Each path is a file or a folder of files.
     pub revocation_lists: Vec<PathBuf>,
     /// Our certificate.
     pub certificate: Option<OwnCertificate>,
-    /// True if the server must ask for it.
+    /// True if the server must ask for our certificate.
     pub requires_certificate: bool,
     /// Versions of TLS that are offered.
     pub versions: Vec<&'static SupportedProtocolVersion>,

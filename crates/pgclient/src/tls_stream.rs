@@ -32,12 +32,13 @@ impl SessionPlace {
 
 /// Begins TLS.
 pub struct Connector {
-    /// Versions, certificates and what is checked.
+    /// The versions, the certificates and the checks of TLS.
     pub config: Arc<ClientConfig>,
-    /// The server's name, as the URL has it.
+    /// The server's name, as in the URL.
     pub host: String,
-    /// TLS began without a request (`sslnegotiation=direct`), so the server must agree on PostgreSQL's protocol.
-    /// Otherwise another server with the same certificate could be made to answer (libpq refuses this too).
+    /// True if TLS begins without a request (`sslnegotiation=direct`). Then the server must agree on PostgreSQL's
+    /// protocol. Without this check, another server with the same certificate could be made to answer (libpq checks
+    /// this too).
     pub is_direct: bool,
     /// The place for the session, if it is used after the stream is dropped.
     pub session_place: Option<SessionPlace>,

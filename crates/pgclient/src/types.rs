@@ -46,7 +46,7 @@ struct CatalogFacts {
     server_version: i32,
     /// The function that reads its text, if it is one of the server's own.
     input: Option<String>,
-    /// Digits after the point of money, by the locale that a session of this user begins with.
+    /// The number of digits after the decimal point of `money`, in the locale that a session of this user begins with.
     money_scale: u8,
 }
 
@@ -54,7 +54,7 @@ const SECOND_FRACTION_DIGITS: u8 = 6;
 
 const MONEY_OID: u32 = 790;
 
-/// Digits after the point of money with the locale that our sessions set.
+/// The number of digits after the decimal point of `money`, in the locale that our sessions set.
 const MONEY_SCALE: u8 = 2;
 
 /// The first version that has infinite intervals.
@@ -144,7 +144,7 @@ fn array(element: ColumnType) -> ColumnType {
         ColumnType::Special(SpecialType::Money { scale }) if scale != MONEY_SCALE => {
             return ColumnType::Opaque;
         }
-        // It has values (NaN) that binary decimals cannot represent, and arrays are sent as text.
+        // `numeric` has values (NaN) that binary decimals cannot represent, and arrays are sent as text.
         ColumnType::Decimal { precision, scale } => ColumnType::DecimalText {
             limit: Some((u16::from(precision), i16::from(scale))),
         },
@@ -155,8 +155,8 @@ fn array(element: ColumnType) -> ColumnType {
     })
 }
 
-/// The number of digits after the point of money, with the locale of the role, the database or the server, which
-/// readers of the table use. The sessions of a load set another locale.
+/// The number of digits after the decimal point of `money`, in the locale of the role, the database or the server.
+/// Readers of the table use that locale. The sessions of a load set another locale.
 pub(crate) async fn money_scale(connection: &ServerConnection) -> Result<u8, ClientError> {
     let doing = "asking how many digits money has";
     connection
@@ -172,7 +172,7 @@ pub(crate) async fn money_scale(connection: &ServerConnection) -> Result<u8, Cli
 pub const ONE_MONEY: &str =
     "SELECT pg_catalog.encode(pg_catalog.cash_send('1'::pg_catalog.money), 'hex')";
 
-/// The number of digits after the point of money, by the answer to [`ONE_MONEY`].
+/// The number of digits after the decimal point of `money`, from the answer to [`ONE_MONEY`].
 pub fn scale_of_money(hex: &str) -> u8 {
     let mut number = i64::from_str_radix(hex, 16).unwrap_or_default();
     let mut scale = 0;
@@ -309,8 +309,8 @@ fn decimal(modifier: i32) -> ColumnType {
     ColumnType::numeric(precision as u16, scale as i16)
 }
 
-/// `interval`: the modifier holds the fields in its upper half and the precision in its lower, each all ones if it is
-/// not limited.
+/// `interval`: the modifier holds the fields in its upper half and the precision in its lower half. A half is all ones
+/// if it sets no limit.
 fn interval(modifier: i32, server_version: i32) -> (ColumnType, Option<PgType>) {
     let fraction_digits = match modifier & 0xffff {
         digits @ 0..=6 if modifier >= 0 => digits as u8,

@@ -3,7 +3,7 @@
 //!
 //! [`BinaryEncoder`] writes `COPY ... (FORMAT binary)`, whose values the server need not parse. [`TextEncoder`] writes
 //! `COPY ... (FORMAT text)`, for tables with a type that has no binary encoder. Both take the same batches. The encoder
-//! is chosen by the type of the target's column, never by the source's.
+//! is chosen by the type of the target's column, never by the type in the source.
 //!
 //! A [`NativeShape`] replaces the OIDs of one database by those of another, in values that pass in binary form.
 //! [`BinaryDecoder`] reads `COPY ... TO STDOUT (FORMAT binary)` into the same arrays.

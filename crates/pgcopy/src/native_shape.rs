@@ -1,7 +1,7 @@
 //! Values in PostgreSQL's binary form that have OIDs of types in them: arrays and composites.
 //!
-//! Types that users have made have other OIDs in each database. A value passes from one to another when these OIDs are
-//! replaced by those that the receiving database has. Nothing else of the value is read or changed:
+//! Types that users have made have other OIDs in each database. A value can pass from one database to another if its
+//! OIDs are replaced by the OIDs of the receiving database. Nothing else of the value is read or changed:
 //!
 //! - array: dimensions, flags, **OID of the elements**, the bounds of each dimension, then each element behind its length;
 //! - composite: the number of fields, then for each its **OID**, its length and its value;
@@ -40,7 +40,7 @@ pub enum NativeShape {
 struct Malformed;
 
 impl NativeShape {
-    /// True if no value has an OID in it that differs.
+    /// True if no value contains an OID that differs between databases.
     pub fn is_plain(&self) -> bool {
         match self {
             NativeShape::Plain => true,

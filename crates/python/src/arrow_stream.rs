@@ -2,9 +2,9 @@
 //!
 //! # Why it is sound
 //!
-//! The interface says what a capsule with the name `arrow_array_stream` holds: a pointer to a valid `ArrowArrayStream`. Its
-//! content is moved out, which leaves a released stream behind, so that the capsule's destructor does nothing. A stream may be
-//! used by one thread at a time, and by any; a stream that is written in Python takes the GIL itself.
+//! The interface says what a capsule with the name `arrow_array_stream` holds: a pointer to a valid `ArrowArrayStream`.
+//! Its content is moved out, which leaves a released stream behind, so that the capsule's destructor does nothing. Any
+//! thread may use a stream, but only one thread at a time. A stream that is written in Python takes the GIL itself.
 #![expect(unsafe_code, reason = "a structure of C, in a capsule of Python")]
 
 use arrow_array::RecordBatchReader;

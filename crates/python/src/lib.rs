@@ -1,7 +1,7 @@
 //! The Python module: types, docstrings, the GIL released.
 //!
-//! Thin on purpose: the command is `inrush_cli::main`, and `run` hands JSON to `inrush.api`,
-//! which makes the types that Python sees.
+//! This module is thin on purpose: the command is `inrush_cli::main`, and `run` hands JSON to `inrush.api`, which makes
+//! the types that Python sees.
 
 mod arrow_stream;
 

@@ -100,8 +100,8 @@ impl Places for NumberedRows {
 }
 
 impl Chunk {
-    /// Rows of typed values. `first_row` is the number of rows of their source before the first one; `records` gets a
-    /// record for each. `places` finds the rows in their source: [`RowNumbers`] by their numbers alone.
+    /// Rows of typed values. `first_row` is the number of rows of their source before the first one; `records` gets one
+    /// record for each row. `places` finds the rows in their source; [`RowNumbers`] finds them by their numbers alone.
     pub fn of_rows(
         name: &Arc<Path>,
         first_row: u64,

@@ -19,7 +19,7 @@ pub enum ValueSource {
     ByteOffset,
     /// When the run began: one value for the whole run.
     LoadTime,
-    /// The run's number, as the ledger has it.
+    /// The run's number in the ledger.
     Run,
     /// This text, read as a field of the column would be.
     Constant(String),
@@ -28,7 +28,7 @@ pub enum ValueSource {
 }
 
 impl ValueSource {
-    /// The field of a record that it is, if it is one.
+    /// The index of the field, if the values come from a field of a record.
     pub fn field_index(&self) -> Option<usize> {
         match self {
             ValueSource::Field(index) => Some(*index),
@@ -36,7 +36,7 @@ impl ValueSource {
         }
     }
 
-    /// Its word in a package.
+    /// The word for this source of values in a package.
     pub fn word(&self) -> &'static str {
         match self {
             ValueSource::Field(_) => "field",
@@ -128,7 +128,7 @@ pub enum Trim {
 }
 
 impl Trim {
-    /// True if it cuts at the start; true if it cuts at the end.
+    /// Two flags: true if blanks and tabs are removed at the start, and true if they are removed at the end.
     pub fn ends(self) -> (bool, bool) {
         match self {
             Trim::None => (false, false),
@@ -228,7 +228,7 @@ pub struct ColumnChanges {
 }
 
 impl ColumnChanges {
-    /// All of them.
+    /// The number of all changes.
     pub fn total(&self) -> u64 {
         self.truncated + self.rounded + self.defaulted + self.nulled
     }

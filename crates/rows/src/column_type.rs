@@ -58,7 +58,8 @@ pub enum ColumnType {
         /// Digits of the second's fraction that are kept, 0 to 6.
         fraction_digits: u8,
     },
-    /// Microseconds since 1970-01-01T00:00:00Z; the rest as above.
+    /// Microseconds since 1970-01-01T00:00:00Z. The same numbers as in `Timestamp` stand for the infinities and for
+    /// times outside the range.
     TimestampTz {
         /// Digits of the second's fraction that are kept, 0 to 6.
         fraction_digits: u8,
@@ -67,7 +68,7 @@ pub enum ColumnType {
     Interval {
         /// Digits of the second's fraction that are kept, 0 to 6.
         fraction_digits: u8,
-        /// The destination has infinite ones; `inrush_rows::interval` says which parts stand for them.
+        /// True if the destination has infinite intervals; `inrush_rows::interval` says which parts stand for them.
         has_infinity: bool,
     },
     /// 16 bytes.

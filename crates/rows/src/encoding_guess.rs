@@ -1,8 +1,8 @@
 //! Guesses the encoding of a text, for messages, and for the byte order of declared UTF-16. A guess alone never decides
 //! how text is decoded.
 //!
-//! Legacy encodings are guessed by `chardetng`, which browsers use. It does not know UTF-16; NUL bytes distinguish it,
-//! because they do not occur in the others.
+//! Legacy encodings are guessed by `chardetng`, which browsers use. `chardetng` does not know UTF-16. NUL bytes show
+//! that a text is UTF-16, because they do not occur in the other encodings.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{UTF_16BE, UTF_16LE};

@@ -55,7 +55,7 @@ macro_rules! told {
     };
 }
 
-/// JSON with the same characters written as `\u009b`, which has the same meaning in JSON.
+/// JSON with control and invisible characters written as `\u009b`, which has the same meaning in JSON.
 pub fn escaped_json(json: &str) -> Cow<'_, str> {
     if is_plain(json) {
         return Cow::Borrowed(json);

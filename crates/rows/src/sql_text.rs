@@ -49,7 +49,8 @@ pub fn in_parentheses(sql: &str) -> String {
     format!("(\n{sql}\n)")
 }
 
-/// The same SQL without parentheses. Only a complete part parses both ways: `a) OR (b` parses only in parentheses.
+/// Like [`in_parentheses`], but without the parentheses. Only a complete part parses in both forms: `a) OR (b` parses
+/// only in parentheses.
 pub fn alone(sql: &str) -> String {
     format!("\n{sql}\n")
 }

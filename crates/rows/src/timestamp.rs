@@ -17,8 +17,9 @@
 //! all but the wrapped ones mean the same as in Arrow. Each conversion is one addition ([`from_postgres`],
 //! [`to_postgres`]) for every value.
 //!
-//! The numbers of a batch are not in the order of time: the wrapped ones are below all others. The numbers of
-//! [`to_postgres`] are. Before a batch is passed to a reader of plain Arrow, check it with [`is_plain`].
+//! The numbers of a batch are not in the order of time: the wrapped ones are below all others. The numbers that
+//! [`to_postgres`] returns are in the order of time. Before a batch is passed to a reader of plain Arrow, check it with
+//! [`is_plain`].
 
 /// Microseconds from 1970-01-01 to PostgreSQL's own epoch, 2000-01-01.
 pub const POSTGRES_EPOCH_MICROSECONDS: i64 = 946_684_800_000_000;

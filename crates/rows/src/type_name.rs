@@ -123,7 +123,7 @@ impl TypeName {
     }
 }
 
-/// The name of a type for a new column of these values; `None` if no name means it everywhere.
+/// The name of a type for a new column of these values; `None` if no name has this meaning in every database.
 pub fn of_column(column_type: &ColumnType) -> Option<String> {
     let seconds = |base: &str, digits: u8| match digits {
         SECOND_FRACTION_DIGITS => base.to_owned(),

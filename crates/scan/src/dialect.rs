@@ -81,8 +81,8 @@ pub struct Dialect {
     /// The texts that stand for NULL, compared with the field as it is written, trimmed but
     /// not unescaped.
     pub nulls: Vec<String>,
-    /// A quoted field whose text is one of `nulls` is NULL too, as under COPY's FORCE_NULL;
-    /// else a quoted field never is.
+    /// A quoted field whose text is one of `nulls` is NULL too, as under COPY's FORCE_NULL; otherwise a quoted field is
+    /// never NULL.
     pub null_quoted: bool,
     /// The blanks around unquoted fields that are removed.
     pub trim: DialectTrim,
@@ -95,7 +95,8 @@ pub struct Dialect {
     /// An empty line is a record of one empty field, as in a file of one column. Otherwise, or if it lacks the trailing
     /// delimiter of the dialect, it is counted and skipped.
     pub blank_lines_are_records: bool,
-    /// A longer record is refused, so that an unclosed quote does not include the rest of a file.
+    /// The most bytes of a record. A longer record is refused, so that an unclosed quote does not include the rest of a
+    /// file.
     pub record_bytes_max: usize,
 }
 
@@ -202,13 +203,13 @@ impl Dialect {
         self.blank_lines_are_records && !self.trailing_delimiter
     }
 
-    /// True if a record `\.` is COPY's end-of-data marker, which exists only in its text form.
+    /// True if a record `\.` is COPY's end-of-data marker, which exists only in COPY's text form.
     pub(crate) fn has_end_marker(&self) -> bool {
         self.quote.is_none() && self.escape == Escape::Byte(b'\\')
     }
 
-    /// The byte that ends the lines by which the file is numbered; `None` if lines are counted by the terminators
-    /// alone, or by the records if there are no terminators.
+    /// The byte that ends a line when the lines of the file are numbered; `None` if lines are counted by the
+    /// terminators alone, or by the records if there are no terminators.
     pub fn line_byte(&self) -> Option<u8> {
         match &self.fixed {
             Some(FixedWidth {
@@ -247,7 +248,7 @@ impl Dialect {
         }
     }
 
-    /// The number of lines that `text`, one whole record with its terminator, ends.
+    /// The number of lines that end in `text`, which is one whole record with its terminator.
     pub fn line_count(&self, text: &[u8]) -> u32 {
         match self.line_byte() {
             Some(line_byte) => text.iter().filter(|byte| **byte == line_byte).count() as u32,

@@ -7,7 +7,7 @@ use crate::fixed_width::{FixedWidth, PositionUnit, RecordEnd};
 use crate::terminator::Terminator;
 
 impl Dialect {
-    /// Checks that a scanner can tell the parts of such a file apart.
+    /// Checks that a scanner can distinguish the parts of a file in this dialect.
     pub fn check(&self) -> Result<(), DialectError> {
         let escape = self.escape_byte();
         let specials = [
@@ -195,7 +195,7 @@ impl Dialect {
         Ok(())
     }
 
-    /// A marker that no field can contain would never match, without a message.
+    /// Refuses a marker of NULL that no field can contain: it would never match, and no message would say so.
     fn check_null(&self, null: &str) -> Result<(), DialectError> {
         let bytes = null.as_bytes();
         if self.quote.is_some_and(|quote| bytes.contains(&quote)) {

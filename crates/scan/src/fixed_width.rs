@@ -35,7 +35,7 @@ pub enum PositionUnit {
 pub enum RecordEnd {
     /// Each record ends with the dialect's terminator.
     Line {
-        /// The units of every record; if not declared, those up to the end of the last field.
+        /// The number of units of every record. If it is not declared, a record ends with the end of its last field.
         length: Option<u32>,
     },
     /// No terminator: each record has this many bytes.

@@ -1,10 +1,10 @@
 //! A run into any destination: its options, streams and meter, and the work with rows, rejects, accounts and reports
 //! that all drivers share.
 //!
-//! [`stream_threads`] runs streams, and [`metering`] samples them meanwhile. They take their [`work_items`]; [`work`]
-//! is what one transaction loads, and [`row_loop`] takes its rows from their source to the destination.
-//! [`split_evidence`], [`kept_rejects`] and [`reject_count`] collect facts about the rows. [`file_checks`] and
-//! [`expectations`] compare these facts with the files before anything is published. The sequence of a run and its
+//! [`stream_threads`] runs the streams, and [`metering`] samples them meanwhile. Each stream takes [`work_items`].
+//! [`work`] is what one transaction loads, and [`row_loop`] takes the rows of this work from their source to the
+//! destination. [`split_evidence`], [`kept_rejects`] and [`reject_count`] collect facts about the rows. [`file_checks`]
+//! and [`expectations`] compare these facts with the files before anything is published. The sequence of a run and its
 //! report are in [`crate::run`]. The code for one destination is in its driver ([`crate::driver_trait`]).
 
 pub(crate) mod coverage;
@@ -58,20 +58,20 @@ pub(crate) use self::threads::{require_address_space, runtime};
 /// The options of a run besides its package. The caller reads the environment; the library does not.
 ///
 /// The default loads into the current folder with one stream, sends no events, and can open no source. A caller sets
-/// the fields that
-/// differ: `RunOptions { streams_default: 8, ..RunOptions::default() }`.
+/// the other fields: `RunOptions { streams_default: 8, ..RunOptions::default() }`.
 pub struct RunOptions<'a> {
     /// Relative paths of files start here.
     pub folder: PathBuf,
     /// Folders of runs are made here.
     pub runs_folder: PathBuf,
-    /// Streams if the package does not say; usually the number of cores.
+    /// The number of streams if the package sets none; usually the number of cores.
     pub streams_default: usize,
     /// Load again what an earlier run has loaded.
     pub again: bool,
     /// Where flows with `since` begin, in place of their marks.
     pub from: Option<String>,
-    /// Collects the reasons to refuse the plan, if it is made only to look at. Without it, planning ends with the first reason.
+    /// Collects the reasons to refuse the plan, if the plan is only shown. Without it, planning ends with the first
+    /// reason.
     pub obstacles: Option<&'a Obstacles>,
     /// The run whose rejects are loaded. The rows may belong to any partitions of the targets, and are loaded once.
     pub replays: Option<RunName>,
@@ -88,8 +88,8 @@ pub struct RunOptions<'a> {
     pub stop: Stop,
     /// Receives the events.
     pub observer: &'a dyn Observer,
-    /// A hint for an error that replaces the error's own: for example, if the caller's command has an option under
-    /// another name or does not have it. The report contains it too.
+    /// Returns a hint that replaces an error's own hint. The caller needs it, for example, if its command names an
+    /// option differently or does not have the option. The report contains this hint too.
     pub hint: Option<Hint<'a>>,
     /// The fault to cause, for tests.
     pub fault: Option<Arc<Fault>>,
@@ -126,12 +126,13 @@ impl RunOptions<'_> {
         (self.open_sources)(&self.stop)
     }
 
-    /// The streams that a package asks for, or else the caller.
+    /// The number of streams: the package's setting, or else the caller's.
     pub fn streams(&self, run: &RunSettings) -> usize {
         run.streams.map_or(self.streams_default, usize::from).max(1)
     }
 
-    /// The options of the plan of a run with these settings. With `unlocked`, another run of the package may be in progress.
+    /// The options for planning a run with these settings. With `unlocked`, another run of the package may be in
+    /// progress.
     pub fn plan_options<'a>(
         &'a self,
         run: &RunSettings,

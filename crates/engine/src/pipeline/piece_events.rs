@@ -27,7 +27,7 @@ pub struct PieceEvents<'a> {
     pub flow: usize,
     /// Index of the unit in the flow.
     pub unit: usize,
-    /// The unit's number in the flow, as messages have it.
+    /// The unit's number in the flow, as messages show it.
     pub unit_number: usize,
     /// The stream, counted from 1; 0 once all streams have ended.
     pub stream: usize,
@@ -35,9 +35,9 @@ pub struct PieceEvents<'a> {
 
 /// A piece of work whose transaction has ended, committed or not.
 pub struct EndedPiece<'a> {
-    /// It is the whole unit: the counts of earlier attempts are dropped.
+    /// True if the piece is the whole unit. Then the counts of earlier attempts are dropped.
     pub is_whole: bool,
-    /// The destination could refuse single rows of it.
+    /// True if the destination could refuse single rows of the piece.
     pub is_careful: bool,
     /// Its rejects.
     pub rejects: KeptRejects<'a>,
@@ -45,7 +45,7 @@ pub struct EndedPiece<'a> {
     pub changes: BTreeMap<String, ColumnChanges>,
     /// What the steps of the flow have counted.
     pub steps: StepTally,
-    /// The cost of the thread that read for it; a part of `meter`.
+    /// The cost of the thread that read the rows of this piece. `meter` includes it.
     pub fed: SourceMeter,
     /// The time that it spent in each phase.
     pub meter: Meter,

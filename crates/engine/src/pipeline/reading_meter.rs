@@ -14,7 +14,8 @@ pub struct ReadingMeter<'a> {
 }
 
 impl<'a> ReadingMeter<'a> {
-    /// For a source that was just opened within [`Phase::Read`]. Opening it may already have read a large part.
+    /// Makes a meter for a source that was just opened within [`Phase::Read`]. Opening it may already have read a large
+    /// part.
     pub fn new(gauge: &'a Gauge) -> ReadingMeter<'a> {
         ReadingMeter {
             gauge,

@@ -7,16 +7,18 @@ use crate::ledger::SplitRecord;
 use crate::plan::contents::{ContentChecks, Contents, LoadedInput};
 
 /// If a file was written to while it was loaded, and its size and time are the same as before, its rows may come from
-/// two texts. So its loaded ranges are read again and compared. `own` are all records of the file.
+/// two versions of its text. So its loaded ranges are read again and compared. `own` holds the records of all splits of
+/// the file.
 pub fn text(source: &dyn Source, file: &dyn Input, own: &[SplitRecord]) -> Result<(), Error> {
-    // Nothing that is written changes the rows of a snapshot.
+    // Later writes do not change the rows of a snapshot.
     if file.is_snapshot() {
         return Ok(());
     }
     let Some(now) = file.state_now() else {
         return Ok(());
     };
-    // A file with another time was changed after it was read, or was detected while it was read.
+    // If the time differs, the file was changed after it was read, or the change was already detected while it was
+    // read.
     if now.mark == file.mark() || now.modified_ns != file.modified_ns() {
         return Ok(());
     }

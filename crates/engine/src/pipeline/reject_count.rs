@@ -59,7 +59,7 @@ pub struct RejectCount {
     bytes_total: Option<u64>,
     /// The smallest size of a record.
     record_bytes_min: u64,
-    /// The most rows that a record becomes.
+    /// The largest number of rows that are made of one record.
     fan_out: u64,
     /// A hint about the types, if they were guessed.
     hint: Option<String>,
@@ -116,8 +116,8 @@ impl RejectCount {
         before / look_every != tally.kept_bytes / look_every
     }
 
-    /// Counts more rejects. Returns an error if they exceed the limit. A share is exceeded as soon as it would be
-    /// exceeded even if no further row were rejected.
+    /// Counts more rejects. Returns an error if they exceed the limit. The limit on the share counts as exceeded as
+    /// soon as the rejects so far exceed that share of all rows that the flow can have.
     pub fn add(&self, flow: &str, rejects: &[Reject]) -> Result<(), Error> {
         let Some(last) = rejects.last() else {
             return Ok(());

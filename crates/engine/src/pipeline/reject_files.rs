@@ -27,9 +27,9 @@ pub fn of_record(flow: &str, record_key: &UnitKey) -> String {
     )
 }
 
-/// The name of the file of a part of a unit, if only units have keys in the ledger: a split is named by its number, also if it
-/// is the only one of its unit, and ranges of a fed file also by their first byte. The names must not change: a resumed run
-/// looks for the files of its earlier attempts.
+/// The name of the reject file for a part of a unit, if only units have keys in the ledger. The name contains the
+/// number of the split, even if the unit has only one split. For ranges of a fed file it also contains their first
+/// byte. The names must not change: a resumed run looks for the files of its earlier attempts.
 pub fn of_part(flow: &str, unit_key: &UnitKey, part: Part) -> String {
     let of_unit = of_key(flow, unit_key);
     match part {

@@ -112,9 +112,9 @@ pub struct Loaded {
     pub flow: usize,
     /// Index of the unit in it.
     pub unit: usize,
-    /// It is the whole unit: the counts of earlier attempts are dropped.
+    /// True if the piece is the whole unit. Then the counts of earlier attempts are dropped.
     pub is_whole: bool,
-    /// The server could refuse single rows of it.
+    /// True if the server could refuse single rows of the piece.
     pub is_careful: bool,
     /// Its rows.
     pub account: Account,

@@ -2,7 +2,7 @@
 //!
 //! If source and destination have the same columns in the same form, rows are passed on without conversion.
 //!
-//! The loop writes by a [`UnitWriter`]. It keeps rejects in the order of the file, sums up only rows that the
+//! The loop writes through a [`UnitWriter`]. It keeps rejects in the order of the file, sums up only rows that the
 //! destination took, reports progress, checks the stop, and reaches the fault points.
 
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ pub struct RowLoop<'a> {
     pub event_sink: EventSink<'a>,
     /// The flow of the rows.
     pub flow: &'a Reading,
-    /// Makes the maker of rows from the records of a file.
+    /// Returns a new [`RowMaker`], which makes rows from the records of a file.
     pub make_maker: Box<dyn Fn() -> Result<RowMaker, Error> + 'a>,
     /// The steps that the destination evaluates.
     pub given: Option<&'a GivenPlan>,
@@ -62,7 +62,7 @@ pub struct RowLoop<'a> {
     pub evidence: SplitEvidence,
     /// The rejects of the piece of work.
     pub rejects: KeptRejects<'a>,
-    /// The cost of the thread that read for it.
+    /// The cost of the thread that read the rows of the piece of work.
     pub fed: SourceMeter,
     /// Values that were changed, by column.
     pub changes: BTreeMap<String, ColumnChanges>,
@@ -79,7 +79,8 @@ struct Batch<'a> {
 }
 
 impl RowLoop<'_> {
-    /// Writes all rows of a source, and returns their account, which holds. `file` names the source in errors.
+    /// Writes all rows of a source, and returns their account after checking that it adds up. `file` names the source
+    /// in errors.
     ///
     /// # Panics
     ///
@@ -167,7 +168,7 @@ impl RowLoop<'_> {
         self.close(account, source.meter(), file)
     }
 
-    /// The account of all rows of a source, which must hold.
+    /// Completes the account of all rows of a source. Fails if the account does not add up.
     fn close(&self, mut account: Account, read: SourceMeter, file: &str) -> Result<Account, Error> {
         self.gauge.add_rows(account.rows_loaded);
         account.rows_read = read.record_count + read.skipped_line_count;
@@ -183,7 +184,8 @@ impl RowLoop<'_> {
         Ok(account)
     }
 
-    /// Writes the rows that were made together, in batches. `rejects` has those of their records that did not become rows.
+    /// Writes the rows that were made together, in batches. `rejects` holds the rejects of the records that did not
+    /// become rows.
     async fn write_all(
         &mut self,
         made: &MadeRows<'_>,
@@ -264,8 +266,8 @@ impl RowLoop<'_> {
         }
     }
 
-    /// Makes rejects of the rows that were not taken, in the order of the file. `first` is the number of rows that were made
-    /// before those that were written. Returns the sorted indexes of the rows among those that were written.
+    /// Makes rejects of the rows that were not taken, in the order of the file. `first` is the index of the first
+    /// written row among the made rows. Returns the sorted indexes of the rejected rows among the written rows.
     fn reject(
         &mut self,
         written: Written,
@@ -382,7 +384,8 @@ async fn let_others_end_it() {
     .await;
 }
 
-/// Runs a loop whose writer blocks, on the calling thread. Outside the runtime, so that the writer may use it.
+/// Runs a loop whose writer blocks, on the calling thread. The thread must not be one of the runtime, because the
+/// writer may wait for the runtime.
 pub fn blocking<T>(sending: impl Future<Output = T>) -> T {
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut context = Context::from_waker(&waker);

@@ -82,7 +82,7 @@ pub struct MadeRows<'a> {
     /// For each row, the index of its row in the first converter, multiplied by `fan_out`, plus its index among the
     /// rows that were made of that one. `None` if the rows are those of the first converter.
     origins: Option<Vec<u64>>,
-    /// The most rows that a record becomes.
+    /// The largest number of rows that are made of one record.
     fan_out: u64,
     /// The columns that steps make these rows of.
     groups: Arc<Groups>,
@@ -145,9 +145,9 @@ impl RowMaker {
         }
     }
 
-    /// Makes rows of the records `range`. If the texts that steps make are long, it takes only the first of them, up to
-    /// [`MadeRows::end`]. Those that do not become rows are counted, or appended to `rejects` in the order of their
-    /// records. The gauge gets the time of converting and of the steps.
+    /// Makes rows of the records `range`. If the texts that steps make are long, only the first of these records are
+    /// taken, up to [`MadeRows::end`]. Records that do not become rows are counted, or appended to `rejects` in their
+    /// order. The gauge gets the time of converting and of the steps.
     pub fn make<'m>(
         &'m mut self,
         chunk: &'m Chunk,
@@ -289,7 +289,7 @@ impl AfterFirst {
         Ok(())
     }
 
-    /// Makes the columns of the target. A row that cannot have them is a reject.
+    /// Makes the columns of the target. A row whose values cannot be converted is a reject.
     fn convert(
         &mut self,
         made: &mut MadeRows<'_>,
@@ -439,7 +439,7 @@ pub fn reject_of_step(
     }
 }
 
-/// True if all rejects are of rows that only this target lacks.
+/// True if only this target lacks the rejected rows, because other targets may have them.
 fn lacks_alone(output: Option<OutputPart>) -> bool {
     output.is_some_and(|output| output.each && output.is_alone)
 }

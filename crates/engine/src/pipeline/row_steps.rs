@@ -1,7 +1,7 @@
 //! Records made into rows and passed through steps, as many together as the memory of the steps allows.
 //!
-//! A load, the pass before `distinct_on` and `inrush peek` take rows through steps by this alone. If the steps ask for fewer
-//! rows, the same records are made into rows once more, fewer at a time.
+//! A load, the pass before `distinct_on`, and `inrush peek` all use this code to pass rows through steps. If the steps
+//! ask for fewer rows, the same records are made into rows once more, fewer at a time.
 
 use std::ops::Range;
 
@@ -62,8 +62,9 @@ impl RowSteps {
         record_count.min(at + self.rows_at_once.get())
     }
 
-    /// Makes rows of the records `range`, and passes them through the steps. If the steps need too much memory, only the first
-    /// of the records are taken. Records that do not become rows are appended to `rejects`; the faults of the steps are not.
+    /// Makes rows of the records `range`, and passes them through the steps. If the steps need too much memory, only
+    /// the first of the records are taken. Records that do not become rows are appended to `rejects`; rows that a step
+    /// refuses are not.
     pub fn pass(
         &mut self,
         converter: &mut Converter,

@@ -11,7 +11,7 @@ use crate::ledger::{Account, SplitRecord};
 use crate::plan::{Reading, identity};
 use crate::verify::Tally;
 
-/// Sums and refused rows of one split after the other. The split's reader has its hash and its trailer.
+/// The sums and the refused rows of the current split. The split's reader holds the hash and the trailer.
 pub struct SplitEvidence {
     /// Sums of the rows that are sent, if more than their count is verified.
     tally: Option<Tally>,
@@ -41,7 +41,7 @@ impl SplitEvidence {
         self.refused.push(row_id);
     }
 
-    /// The ledger's record of a range whose rows are all written. The next range begins.
+    /// Returns the ledger's record of a range whose rows are all written, and begins the next range.
     pub fn record(
         &mut self,
         unit_key: &UnitKey,

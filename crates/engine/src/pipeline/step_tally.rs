@@ -23,7 +23,7 @@ impl StepTally {
         self.counts.is_empty()
     }
 
-    /// Adds what a batch has counted.
+    /// Adds the counts of a batch.
     pub fn add_batch(&mut self, stepped: &Stepped) {
         self.add_counts(&stepped.counts);
         for (step, key) in &stepped.unmatched_keys {
@@ -58,11 +58,11 @@ impl StepTally {
         }
     }
 
-    /// The keys that a lookup did not find most often, with their rows.
+    /// The most frequent keys that a lookup did not find, each with its number of rows; at most `count` keys.
     pub fn most_frequent(&self, step: usize, count: usize) -> Vec<(String, u64)> {
         let keys = self.unmatched.get(&step).into_iter().flatten();
         let mut keys: Vec<(String, u64)> = keys.map(|(key, rows)| (key.clone(), *rows)).collect();
-        // Keys with the same number of rows are in their own order.
+        // Keys with the same number of rows stay in the order of the keys.
         keys.sort_by_key(|(_, rows)| std::cmp::Reverse(*rows));
         keys.truncate(count);
         keys

@@ -42,7 +42,7 @@ impl<T> Queue<T> {
     }
 }
 
-/// Makes a gauge for each of this number of streams.
+/// Makes one gauge for each stream.
 pub fn gauges(streams: usize) -> Vec<Arc<Gauge>> {
     (0..streams).map(|_| Arc::default()).collect()
 }
@@ -106,7 +106,7 @@ pub fn run(
             }
         };
         let joined: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
-        // Before a panic is resumed, because the scope waits for the meters.
+        // The meters are stopped before a panic is resumed, because the scope waits for the meters.
         if let Some(source) = source {
             source.end();
         }
@@ -163,7 +163,7 @@ impl Drop for StopOnPanic<'_> {
     }
 }
 
-/// The error that names the cause. That a stream was asked to stop is not a cause.
+/// Returns the error that names a cause. The error of a stream that was asked to stop names none.
 pub fn worse(first: Option<Error>, second: Option<Error>) -> Option<Error> {
     match (first, second) {
         (Some(first), Some(second)) if is_consequence(&first) => Some(second),
@@ -255,7 +255,7 @@ mod tests {
                 }
             })
         });
-        // It returns only if no meter continues.
+        // `run` returns only when all meters have stopped.
         let panic = std::panic::catch_unwind(run).err().expect("a panic");
         assert_eq!(panic.downcast_ref(), Some(&"a bug"));
         assert_eq!(stop.asked(), Some(StopReason::Failed));

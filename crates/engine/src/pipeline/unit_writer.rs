@@ -63,7 +63,8 @@ impl UnitWriter<'_> {
         Ok(self.stream.appended(rows)?)
     }
 
-    /// Waits until the rows that were written have passed the steps in the destination. Returns those that they kept.
+    /// Waits until the written rows have passed the steps in the destination. Returns the number of rows that the steps
+    /// kept.
     pub fn end_steps(&mut self) -> Result<u64, Error> {
         let _sending = self.gauge.enter(Phase::SendWait);
         Ok(self.stream.end_steps()?)

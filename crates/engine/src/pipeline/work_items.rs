@@ -22,7 +22,7 @@ pub struct WorkItem {
     pub unit: usize,
     /// The splits to load, by index.
     pub splits: Range<usize>,
-    /// Their bytes.
+    /// The bytes of these splits.
     pub bytes_count: u64,
 }
 
@@ -109,7 +109,7 @@ impl Committed<'_> {
     }
 }
 
-/// The work that earlier attempts have left, in the same order.
+/// The work that earlier attempts have left, in the order of [`all`].
 pub fn left<'a, F: Deref<Target = LoadFlow>>(
     flows: &'a [F],
     streams: usize,

@@ -38,7 +38,7 @@ pub fn at_the_same_time<P, T: Send>(
             let (prepared, is_prepared) = mpsc::channel::<()>();
             let run = move || {
                 let own = prepare(number)?;
-                // The other end waits for it.
+                // The receiver waits for this message.
                 let _ = prepared.send(());
                 match may_begin.recv() {
                     Ok(()) => work(own).map(Some),
@@ -58,7 +58,7 @@ pub fn at_the_same_time<P, T: Send>(
         let mut running = Vec::with_capacity(count);
         for (begin, thread) in threads {
             if all_prepared {
-                // Only a thread that has panicked does not wait for it.
+                // Every thread waits for this message, unless it has panicked.
                 let _ = begin.send(());
             }
             running.push(thread);

@@ -20,9 +20,9 @@ use crate::run::plan::PlanFacts;
 pub struct Client<'a> {
     /// Streams of the run.
     pub streams: usize,
-    /// Text of a chunk.
+    /// Bytes of text in a chunk.
     pub chunk_bytes: usize,
-    /// Rows of a batch.
+    /// The number of rows in a batch.
     pub batch_rows: usize,
     /// The preflight's own options.
     pub preflight_options: &'a PreflightOptions,
@@ -71,7 +71,8 @@ impl<'a> Client<'a> {
         Ok(found)
     }
 
-    /// Reads a flow's sample from its database. If its first row takes long to come, the later steps do not read it again.
+    /// Reads a flow's sample from its database. If the first row takes long to arrive, the later steps do not read the
+    /// sample again.
     pub fn read_source(
         &self,
         found: &mut FlowFound,

@@ -40,27 +40,28 @@ pub struct FlowFound {
     pub is_fed: bool,
     /// Bytes that `rate_bytes_max` counts for each byte of text, if the destination takes rows as Arrow batches.
     pub paced_of_text: f64,
-    /// The units that are measured, each with its sample; one sample without a unit if it is that of all units.
+    /// The measured units, each with its sample. If one sample serves all units, it is the only entry and has no unit.
     pub works: Vec<(Option<usize>, Vec<Portion>)>,
-    /// Reading alone, if its rows come from a database.
+    /// The measurement of reading alone, if the flow's rows come from a database.
     pub source: Option<SourceRead>,
-    /// The loader, with one thread.
+    /// The measurement of the loader with one thread.
     pub decoded: Option<Decoded>,
-    /// The loader, with as many threads as there are streams.
+    /// The measurement of the loader with as many threads as there are streams.
     pub decoded_all: Option<Decoded>,
-    /// The destination, with one connection.
+    /// The measurement of the destination with one connection.
     pub destination: Option<Throughput>,
-    /// The destination, with all connections.
+    /// The measurement of the destination with all connections.
     pub destination_all: Option<Throughput>,
-    /// All steps together, with one stream.
+    /// The measurement of all steps together with one stream.
     pub together: Option<Together>,
-    /// All steps together, with all streams.
+    /// The measurement of all steps together with all streams.
     pub together_all: Option<Together>,
 }
 
 impl FlowFound {
-    /// A flow with pieces of work (`works`, each with its splits) that are left to load, and the sample of those that
-    /// are measured. `None` if nothing is left. `stored_bytes` is the size of all splits in `left`.
+    /// Describes a flow before it is measured, and chooses its sample. `None` if nothing is left to load. `left` are
+    /// the splits that are left to load, and `stored_bytes` is their size. `works` are the pieces of work that are
+    /// measured, each with its splits.
     pub fn of<'s>(
         index: usize,
         source: &dyn Source,
@@ -101,7 +102,7 @@ impl FlowFound {
         Ok(Some(found))
     }
 
-    /// A measure of its work before anything is read.
+    /// An estimate of the flow's size before anything is read.
     fn size_guess(&self) -> f64 {
         let rows: u64 = self.estimated_rows.values().sum();
         self.stored_bytes + rows as f64 * ROW_BYTES_GUESS
@@ -241,8 +242,9 @@ pub fn portions(flows: &[FlowFound]) -> impl Iterator<Item = &Portion> {
     works.flat_map(|(_, portions)| portions)
 }
 
-/// Keeps the portions of files that were read, in the order in which [`portions`] lists them. If the time was too short to read
-/// any portion of a flow, all are kept: the later steps read them themselves. Those of databases are kept.
+/// Keeps the portions of files that were read, in the order in which [`portions`] lists them. If the time was too short
+/// to read any portion of a flow, all are kept: the later steps read them themselves. Portions of databases are always
+/// kept.
 pub fn keep_read(flows: &mut [FlowFound], is_read: &[bool]) {
     let mut flags = is_read.iter().copied();
     for (_, portions) in flows.iter_mut().flat_map(|flow| &mut flow.works) {

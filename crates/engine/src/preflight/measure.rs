@@ -41,25 +41,26 @@ pub trait MeasuredDestination {
         None
     }
 
-    /// Measures the destination: how fast it takes the rows of the flows ([`Trials::measure`]), and what is its own.
+    /// Measures how fast the destination takes the rows of the flows ([`Trials::measure`]), and figures that only this
+    /// destination has.
     fn destination(&self, trials: &mut Trials<'_>) -> Result<Self::Found, Error>;
 
-    /// What the load is expected to write; `None` if the measurements do not show it.
+    /// The amount that the load is expected to write; `None` if the measurements do not show it.
     fn volume(&self, flows: &[FlowFound], destination: &Self::Found) -> Option<LoadVolume>;
 
     /// The hazards of the destination for such a load, as [`Destination::hazards`](inrush_destination::Destination::hazards)
     /// answers.
     fn hazards(&self, expected: &ExpectedLoad) -> inrush_destination::Result<Vec<Finding>>;
 
-    /// The network to the destination. `why_not` is why it is not measured, if it is not.
+    /// The measurement of the network to the destination. `why_not` is the reason if there is none.
     fn network(&self, flows: &[FlowFound], destination: &Self::Found, why_not: &str) -> StepFound;
 
-    /// The log of a server; `None` if the destination has none.
+    /// The measurement of a server's log; `None` if the destination has no log.
     fn log(&self, _: &[FlowFound], _: &Self::Found, _why_not: &str) -> Option<StepFound> {
         None
     }
 
-    /// What the destination knows of its run, for the prediction.
+    /// The costs of the run that the destination knows, for the prediction.
     fn run_costs(&self, flows: &[FlowFound], destination: &Self::Found) -> RunCosts;
 }
 

@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-/// For each measurement of a step, all flows together.
+/// The time of one measurement of a step, for all flows together.
 pub const STEP_TIME: Duration = Duration::from_millis(1000);
-/// The time for all steps together, on which the prediction rests.
+/// The time for measuring all steps together. The prediction rests on this measurement.
 const TOGETHER_TIME: Duration = Duration::from_millis(2500);
 
 /// The time of each measurement of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct MeasuringTime {
-    /// Each step.
+    /// The time for measuring a single step.
     pub step: Duration,
-    /// All steps together.
+    /// The time for measuring all steps together.
     pub together: Duration,
 }
 

@@ -22,10 +22,10 @@ use crate::run::plan::PlanFacts;
 /// A load longer than this has effects that a trial of a few seconds does not show.
 const SHORT_S: f64 = 60.0;
 
-/// What a destination knows of its run beside the speed of the rows.
+/// The costs of a run that its destination knows, besides the speed of the rows.
 #[derive(Default)]
 pub struct RunCosts {
-    /// An earlier run has loaded every row and was stopped before its publish.
+    /// True if an earlier run has loaded every row and was stopped before its publish.
     pub is_loaded: bool,
     /// The pieces of work that are left, in the order in which streams take them; none if no flow has a measured speed.
     pub pieces: Vec<WorkPiece>,
@@ -33,17 +33,17 @@ pub struct RunCosts {
     pub stored_bytes: f64,
     /// Bytes that count for the rate limit of the package.
     pub paced_bytes: f64,
-    /// Seconds in which the server's log takes all that the run writes to it.
+    /// Seconds that the server's log needs for all bytes that the run writes to it.
     pub log_s: f64,
-    /// Seconds of finding the beginnings of the pieces, before the first row.
+    /// Seconds before the first row, in which the beginnings of the pieces are found.
     pub split_s: f64,
-    /// The seconds before the streams and after them; those of the streams are not set.
+    /// The seconds before the streams and after them; the seconds of the streams are not set.
     pub around: PredictedPhases,
     /// The speeds of a server; `None` if the destination is not a server, or is not measured as one.
     pub server: Option<ServerSpeeds>,
     /// What the prediction does not cover.
     pub leaves_out: Vec<String>,
-    /// The same for a load of more than a minute.
+    /// One more thing that the prediction does not cover, if the load takes more than a minute.
     pub leaves_out_if_long: Option<String>,
     /// Findings about the predicted run.
     pub findings: Vec<Finding>,
@@ -59,7 +59,7 @@ pub struct ServerSpeeds {
     pub log_bytes_s: Option<f64>,
 }
 
-/// Predicts the run. Does not if rows are left to load and no flow has a measured speed.
+/// Predicts the run. Makes no prediction if rows are left to load and no flow has a measured speed.
 pub fn predict(
     facts: &PlanFacts,
     options: &RunOptions<'_>,
@@ -197,7 +197,7 @@ fn of_unknown_size(flows: &[FlowFound]) -> impl Iterator<Item = String> {
     names.map(|name| format!("the rows of {name}: their number is not known before they are read"))
 }
 
-/// The observations while all streams loaded rows of the largest flow, and those of a server alone.
+/// The observations while all streams loaded rows of the largest flow, and of a server alone.
 fn seen<'a>(
     largest: &'a FlowFound,
     server: Option<&ServerSpeeds>,
@@ -221,7 +221,7 @@ fn seen<'a>(
     }
 }
 
-/// The measured costs of a load, without those of a server's connection and disk.
+/// The measured costs of a load, without the costs of a server's connection and disk.
 fn costs_found(
     with_speed: &[&FlowFound],
     read: &ReadFound,

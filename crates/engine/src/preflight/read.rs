@@ -19,7 +19,8 @@ use crate::error::Error;
 
 /// A range is read from the cache if at least this share of it is cached.
 const CACHED_SHARE: f64 = 0.95;
-/// A range is read from the disk if at most this share of it is cached; ranges between are not measured.
+/// A range is read from the disk if at most this share of it is cached; ranges with a share between the two limits are
+/// not measured.
 const UNCACHED_SHARE: f64 = 0.05;
 /// The most bytes that are removed from the cache for `--cold`.
 const LET_GO_BYTES_MAX: u64 = 1 << 30;
@@ -31,7 +32,7 @@ pub struct ReadOptions {
     pub streams: usize,
     /// Bytes that are read at a time.
     pub chunk_bytes: usize,
-    /// Seconds for each of the two measurements of a kind.
+    /// The time for each of the two measurements of a kind: with one thread, and with all threads.
     pub measuring_time: Duration,
     /// Remove the sample from the cache first.
     pub cold: bool,
@@ -87,7 +88,7 @@ pub fn measure(
     for (index, place) in places.iter().enumerate() {
         let there = cached_bytes(&open(place)?, &place.byte_range);
         let Some(there) = there else {
-            // This is the best guess: the system does not show where the bytes were read from.
+            // The system does not show whether the bytes are cached. The best guess is that they come from the disk.
             uncached.push(index);
             continue;
         };
@@ -131,7 +132,7 @@ pub fn measure(
     Ok(found)
 }
 
-/// The number of ranges that one thread reads, so that later each of the threads can read as many.
+/// The number of ranges that one thread reads alone. As many remain for each thread when all threads read at once.
 fn share_of_one(places: usize, streams: usize) -> usize {
     match streams {
         0 | 1 => places,

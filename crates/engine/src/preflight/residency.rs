@@ -33,7 +33,7 @@ pub fn let_go(file: &File, byte_range: &Range<u64>) -> io::Result<()> {
     Ok(fadvise(file, byte_range.start, length, Advice::DontNeed)?)
 }
 
-/// True if the system provides this: if the file belongs to this user, or this user may write it.
+/// True if the system says which bytes are cached: the file belongs to this user, or this user may write it.
 fn tells(file: &File) -> bool {
     let Ok(metadata) = file.metadata() else {
         return false;

@@ -68,8 +68,8 @@ pub fn place(file: &dyn Input, byte_range: Range<u64>) -> Option<StoredRange> {
     })
 }
 
-/// The portions of each piece of work, for this number of streams. The first portions in each list are far from each
-/// other.
+/// The portions to measure of each piece of work, for this number of streams. The first portions in each list are far
+/// from each other.
 pub fn portions(
     source: &dyn Source,
     works: &[Vec<Split>],
@@ -164,7 +164,7 @@ fn pieces_of_table(source: &dyn Source, split: &Split) -> Result<Vec<Split>, Err
     })
 }
 
-/// The stored bytes of a portion that are read: at most [`BEGINNING_BYTES`], unless its rows are typed.
+/// The range of stored bytes that is read of a portion: at most [`BEGINNING_BYTES`], unless its rows are typed.
 fn stored_range(split: &Split) -> Range<u64> {
     let range = split.range.clone();
     let end = match split.input.is_typed() {

@@ -25,9 +25,9 @@ use crate::plan::Reading;
 pub struct Making<'a> {
     /// The reading of its files.
     pub reading: &'a Reading,
-    /// Text of a chunk.
+    /// Bytes of text in a chunk.
     pub chunk_bytes: usize,
-    /// Rows of a batch.
+    /// The number of rows in a batch.
     pub batch_rows: usize,
 }
 
@@ -46,7 +46,7 @@ pub struct SampleWork {
     pub of_database: DatabaseWork,
 }
 
-/// The work of a database for its rows.
+/// The work of a source database that sends rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DatabaseWork {
     /// Nanoseconds of waiting for its rows.
@@ -114,7 +114,7 @@ pub struct SampleBatches<'a> {
     work: SampleWork,
     /// Measures the time of converting, of the steps and of the sums, which is added to the work at the end.
     gauge: Gauge,
-    /// If its rows come from a database.
+    /// The portion that is read, if its rows come from a database.
     database: Option<DatabasePortion>,
     is_at_end: bool,
 }
@@ -142,7 +142,7 @@ impl DatabasePortion {
         }
     }
 
-    /// Microseconds of CPU since then.
+    /// Microseconds of CPU that the process has used since the portion was opened.
     fn cpu_us(&self) -> Option<u64> {
         let (process_id, before) = self.process?;
         let (now, _) = process::cpu_us(process_id)?;

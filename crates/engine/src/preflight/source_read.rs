@@ -35,7 +35,7 @@ pub struct SourceRead {
     pub one: RowSpeed,
     /// The speed by all streams at once.
     pub all: RowSpeed,
-    /// What limits all of them; `None` if they read for too short a time.
+    /// The limit of all streams at once; `None` if they read for too short a time.
     pub limit: Option<SourceLimit>,
     /// Seconds until the first row came, the longest of all splits.
     pub first_row_s: f64,
@@ -86,7 +86,7 @@ pub fn measure(
     };
     if client.streams > 1 && !found.is_slow_to_begin() {
         let measuring_time = measuring_time.max(ALL_TIME_MIN);
-        // Streams may wait for each other's connections, so the time of the first row is measured with one.
+        // Streams may wait for each other's connections, so the time of the first row is measured with one stream.
         let (all, _, measured) = read(client, reading, portions, client.streams, measuring_time)?;
         found.all = all;
         found.limit = limit(&all, &measured);
@@ -105,7 +105,7 @@ struct StreamRead {
     first_row_s: f64,
 }
 
-/// The speed with this many streams, the seconds until the first row, and the measurements as those of a run.
+/// The speed with this many streams, the seconds until the first row, and the same measurements as for a run.
 fn read(
     client: &Client<'_>,
     reading: &Reading,

@@ -12,7 +12,8 @@ use crate::plan::Reading;
 /// Seconds until the first row of a database that are worth a note.
 const NOTABLE_FIRST_ROW_S: f64 = 0.5;
 
-/// The speed of all flows, one after the other, each with its part of the text. `None` if a flow has none.
+/// The mean speed if all flows load one after the other, each with its own part of the text. `None` if a flow has no
+/// speed.
 fn speed(flows: &[FlowFound], of_flow: impl Fn(&FlowFound) -> Option<f64>) -> Option<f64> {
     let (mut text, mut seconds) = (0.0, 0.0);
     for flow in flows {
@@ -28,7 +29,7 @@ fn speed(flows: &[FlowFound], of_flow: impl Fn(&FlowFound) -> Option<f64>) -> Op
 /// Nanoseconds of a sample that one step took.
 type SpentNs = fn(&Decoded) -> u64;
 
-/// The loader's steps, up to the destination's bytes.
+/// The measurements of the loader's steps, up to the destination's bytes.
 pub fn client(flows: &[FlowFound], read: &ReadFound, streams: usize) -> Vec<StepFound> {
     let stored: f64 = flows.iter().map(|flow| flow.stored_bytes).sum();
     let text: f64 = flows.iter().map(FlowFound::text_bytes_left).sum();
@@ -151,7 +152,7 @@ pub fn client(flows: &[FlowFound], read: &ReadFound, streams: usize) -> Vec<Step
     found
 }
 
-/// Reading alone from databases; `None` if no flow has one.
+/// The measurement of reading alone from databases; `None` if no flow reads a database.
 fn source(flows: &[FlowFound]) -> Option<StepFound> {
     let of = |flow: &FlowFound, speed: fn(&SourceRead) -> RowSpeed| flow.source.as_ref().map(speed);
     if !flows.iter().any(|flow| flow.is_of_database) {
@@ -201,7 +202,7 @@ fn rows_of_text(flows: &[FlowFound]) -> f64 {
     }
 }
 
-/// The destination alone.
+/// The measurement of the destination alone.
 pub fn destination(flows: &[FlowFound], streams: usize, why_not: &str) -> StepFound {
     let of = |flow: &FlowFound, throughput: &Option<Throughput>| {
         throughput.map(|throughput| throughput.sent_bytes_s * flow.text_of_sent())
@@ -235,7 +236,7 @@ pub fn destination(flows: &[FlowFound], streams: usize, why_not: &str) -> StepFo
     }
 }
 
-/// All steps together.
+/// The measurement of all steps together.
 pub fn together(flows: &[FlowFound], why_not: &str) -> StepFound {
     let of = |tried: &Option<Together>| tried.as_ref().map(|tried| tried.text_bytes_s);
     let one = speed(flows, |flow| of(&flow.together));

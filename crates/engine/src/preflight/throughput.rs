@@ -7,7 +7,7 @@ pub struct Throughput {
     pub sent_bytes_s: f64,
     /// Bytes of rows.
     pub sent_bytes: u64,
-    /// Seconds.
+    /// The seconds that it took.
     pub took_s: f64,
 }
 

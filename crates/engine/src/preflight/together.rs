@@ -39,17 +39,17 @@ pub struct Together {
 pub struct BesideRows {
     /// Mean number of rows of the measured tables.
     pub rows: f64,
-    /// Connecting.
+    /// Seconds of connecting.
     pub connect_s: f64,
-    /// Creating the table.
+    /// Seconds of creating the table.
     pub create_s: f64,
-    /// Counting and verifying.
+    /// Seconds of counting and verifying.
     pub measure_s: f64,
-    /// Adding the CHECK, if it was not added before the rows, and indexes.
+    /// Seconds of adding indexes, and the CHECK if it was not added before the rows.
     pub ready_s: f64,
-    /// ANALYZE.
+    /// Seconds of ANALYZE.
     pub analyze_s: f64,
-    /// Copying the rows into a table like the target, if the switch does that.
+    /// Seconds of copying the rows into a table like the target, if the switch does that.
     pub copy_s: Option<f64>,
     /// CPU seconds of the server for counting, preparing and ANALYZE; absent if its CPU was not seen, or if rows were
     /// copied as well.
@@ -57,7 +57,7 @@ pub struct BesideRows {
 }
 
 impl BesideRows {
-    /// Adds the seconds of one of several streams, of which each is this part of the mean.
+    /// Adds the seconds of one stream to the mean. `part` is the weight of a stream in the mean.
     pub fn add(&mut self, one: &BesideRows, part: f64) {
         self.rows += one.rows * part;
         self.connect_s += one.connect_s * part;
@@ -100,8 +100,8 @@ impl Together {
         part_ns as f64 / 1e9 / self.stream_s.max(1e-9)
     }
 
-    /// Tries the publish, too. The rows may be copied by one of the streams, after its other work; then the CPU time of that
-    /// work is not known.
+    /// Tries the publish, too. For this, one of the streams may copy the rows after its other work; then the CPU time
+    /// of its other work is not known.
     pub fn try_publish(&mut self, load: &dyn TrialLoad) -> Result<(), Error> {
         self.beside.copy_s = load.publish()?;
         if self.beside.copy_s.is_some() {

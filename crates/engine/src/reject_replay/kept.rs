@@ -23,9 +23,9 @@ pub struct RejectCause {
     pub code: RejectCode,
     /// The column at fault, if there is one.
     pub column: Option<String>,
-    /// The number.
+    /// The number of rejects.
     pub rows: u64,
-    /// The first ones.
+    /// The first rejects.
     pub examples: Vec<RejectReport>,
 }
 

@@ -1,8 +1,9 @@
 //! Chooses the rejected rows that a flow loads again, if other flows load other outputs of the same source.
 //!
-//! A row that no output got may go to any of them once it is corrected, so all of their flows read it. Where a row goes to each output
-//! that takes it, a row that one target refused may already be in the others, so only the flow of that target reads it. Both kinds are
-//! not loaded together: the flows of the outputs must read the same rows, so that a row that fails again is reported once.
+//! A row that no output got may go to any of them once it is corrected, so all of their flows read it. If rows go to
+//! each output that takes them, a row that one target refused may already be in the others, so only the flow of that
+//! target reads it. The two kinds of rows cannot be loaded together: the flows of the outputs must read the same rows,
+//! so that a row that fails again is reported once.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use inrush_package::Package;
 use super::error::ReplayError;
 use crate::report::{REASONS_SUFFIX, ROWS_SUFFIX, ReasonReader};
 
-/// The files of rejected rows for a flow. `own` are those of each flow.
+/// The files of rejected rows for a flow. `own` holds the files that belong to each flow.
 pub fn files_of(
     package: &Package,
     flow: usize,

@@ -34,8 +34,8 @@ pub struct Replay {
 }
 
 /// The package as it is stored in the run's folder, so that its rejects can be loaded later: flows have their full
-/// names and targets, and guesses about their files are written out. Passwords are left out, and so are parameters,
-/// whose values are inserted: one of them may have been a password.
+/// names and targets, and guesses about their files are written out. Passwords are left out. Values of parameters are
+/// inserted, and the parameters themselves are left out, because one of them may be a password.
 pub fn to_save<'a>(
     package: &Package,
     flows: impl Iterator<Item = (&'a Reading, String)>,
@@ -71,7 +71,7 @@ pub fn to_save<'a>(
                 make_absolute(&mut lookup.files, folder);
             }
         }
-        // People read these fields, and replay does not use them: values of variables are not shown.
+        // A replay does not use these fields; only people read them. So values of variables are not shown.
         each_text(&mut flow.files);
         for texts in [&mut flow.pre_sql, &mut flow.post_sql] {
             texts.iter_mut().for_each(each_text);
@@ -202,7 +202,7 @@ pub fn first_package(package: &str) -> &str {
         .map_or(package, |(first, _)| first)
 }
 
-/// A flow that appends these reject files to the target of the original flow.
+/// A flow that appends the rows of these reject files to the target of the original flow.
 fn mended(flow: &Flow, files: &[PathBuf]) -> Flow {
     let patterns = files
         .iter()
@@ -221,7 +221,7 @@ fn mended(flow: &Flow, files: &[PathBuf]) -> Flow {
     // Statements that prepared the target for all rows must not run again for a few.
     flow.pre_sql = None;
     flow.post_sql = None;
-    // These are about all rows of the original files, and a replay has only a few of them.
+    // Expectations are about all rows of the original files, and a replay has only a few of these rows.
     flow.expect = None;
     flow.trailer = None;
     flow.control_file = None;

@@ -99,8 +99,8 @@ impl RunFolder {
         &self.rejects
     }
 
-    /// Keeps the files of rejects whose names `is_kept` accepts, and takes them from all processes that loaded the run before
-    /// this one. They cannot change a file of rejects any more.
+    /// Keeps the files of rejects whose names `is_kept` accepts. After this call, processes that loaded the run before
+    /// this one cannot change a file of rejects any more.
     pub fn take_rejects(&mut self, is_kept: impl Fn(&str) -> bool) -> Result<(), Error> {
         self.rejects = Arc::new(self.rejects.renew(is_kept)?);
         Ok(())
@@ -111,7 +111,7 @@ impl RunFolder {
         self.path.join(REPORT_FILE)
     }
 
-    /// Removes the report of an earlier attempt: what this attempt publishes is not in it.
+    /// Removes the report of an earlier attempt: it does not contain the rows that this attempt publishes.
     pub fn remove_report(&self) -> Result<(), Error> {
         let path = self.report_path();
         match fs::remove_file(&path) {
@@ -213,7 +213,7 @@ impl RunFolder {
     }
 }
 
-/// Writes a file completely or not at all; only its owner may read it.
+/// Writes a file completely or not at all. Only its owner may read the file.
 pub fn write_whole(target: &Path, parts: &[&[u8]]) -> io::Result<()> {
     write_whole_by(target, |out| {
         parts.iter().try_for_each(|part| out.write_all(part))

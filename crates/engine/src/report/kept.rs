@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::folder::{PAGE_FILE, REPORT_FILE};
 use super::types::{REPORT_VERSION, RunReport};
 
-/// The name of a report's file. A report of a hundred thousand files has about 50 MB.
+/// The name of a report's file. A report of a hundred thousand files is about 50 MB long.
 const FILE: SmallFile = SmallFile {
     what: "a report (JSON)",
     bytes_max: 256 << 20,
@@ -251,7 +251,7 @@ mod tests {
         let zebra = "20260101T000000Z-zebra-9/report.json";
         let first = written(runs, zebra, "{}");
         let first = first.parent().expect("its folder").to_owned();
-        // By name these two would be older than the first, and the last would be newer.
+        // If names decided, these two would be older than the first, and the last one would be newer.
         let second = made_after(runs, "20260101T000000Z-ant-1", &first);
         let third = made_after(runs, "20260101T000000Z-mouse-1", &second);
         assert_eq!(
@@ -261,7 +261,7 @@ mod tests {
         let mut all = [third.clone(), first.clone(), second.clone()];
         all.sort_by_key(|folder| age(folder));
         assert_eq!(all, [first, second, third]);
-        // The second in the name comes before the folder's creation time.
+        // The second in the name takes precedence over the folder's creation time.
         written(runs, "20251231T235959Z-zebra-9/report.json", "{}");
         let found = KeptReport::find(runs, None).expect("a run");
         assert!(found.to_string_lossy().contains("mouse"), "{found:?}");

@@ -1,10 +1,10 @@
 //! The folder of a run's rejects, for one attempt of the run.
 //!
-//! Every attempt writes into a folder of its own. An attempt that resumes a run moves the files that it keeps into a
-//! new folder, which then takes the place of the old one ([`RejectsFolder::renew`]). A process of an earlier attempt may
-//! have been suspended for any length of time, and may continue. It has the old folder open and does not use its path. So
-//! it cannot remove or overwrite a file of a unit that another process has committed, even before it learns that its run
-//! was resumed.
+//! Every attempt writes into a separate folder. An attempt that resumes a run moves the files that it keeps into a new
+//! folder, which then takes the place of the old one ([`RejectsFolder::renew`]). A process of an earlier attempt may
+//! have been suspended for any length of time, and may continue. That process has the old folder open and does not use
+//! the path. So it cannot remove or overwrite a file of a unit that another process has committed, even before it
+//! learns that its run was resumed.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -30,7 +30,7 @@ const FORMER: &str = "rejects.former";
 /// The folder of rejects of one attempt.
 #[derive(Debug)]
 pub struct RejectsFolder {
-    /// Its path, for messages. The folder of another attempt may be there now.
+    /// The path of the folder, for messages. The folder of another attempt may be at this path now.
     path: PathBuf,
     folder: OwnedFd,
 }
@@ -52,7 +52,7 @@ impl RejectsFolder {
     }
 
     /// Puts a new folder in the place of this one, and moves the files into it whose names `is_kept` accepts. From then
-    /// on nothing that is done in this folder has an effect on the new one. If the process is killed meanwhile,
+    /// on, changes in this folder have no effect on the new one. If the process is killed meanwhile,
     /// [`complete_renewal`] restores the folder. Fails if another folder is at its path now.
     pub fn renew(&self, is_kept: impl Fn(&str) -> bool) -> Result<RejectsFolder, Error> {
         let next_path = self.path.with_file_name(NEXT);
@@ -165,15 +165,15 @@ impl RejectsFolder {
     }
 }
 
-/// Completes a renewal that was interrupted: afterwards all files that it kept are in the folder of rejects again. Only
-/// called by the process that holds the run.
+/// Completes a renewal that was interrupted: afterwards all kept files are in the folder of rejects again. Only the
+/// process that holds the run may call it.
 pub fn complete_renewal(run_folder: &Path) -> Result<(), Error> {
     let rejects = run_folder.join(REJECTS);
     let next = run_folder.join(NEXT);
     let failed_at = |source| failed(&next, source);
     if next.is_dir() {
         match rejects.is_dir() {
-            // The old folder was renamed, and this one was not yet.
+            // The old folder was renamed, but the new one was not.
             false => fs::rename(&next, &rejects).map_err(failed_at)?,
             true => {
                 for entry in fs::read_dir(&next).map_err(failed_at)? {
@@ -299,7 +299,8 @@ mod tests {
 
     #[test]
     fn a_renewal_that_was_interrupted_loses_no_file() {
-        // The kill came after files were moved (0), after the old folder was renamed (1), or after both were (2).
+        // The kill came after files were moved (0), after the old folder was renamed (1), or after both folders were
+        // renamed (2).
         for renamed in 0..=2 {
             let (run, folder) = run_folder();
             write(&folder, "moved.rejects", "1");

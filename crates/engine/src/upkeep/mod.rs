@@ -24,14 +24,14 @@ pub struct StoppedRun {
     pub units_finished: usize,
     /// Units that several streams had begun to fill.
     pub units_begun: usize,
-    /// Rows that are staged.
+    /// The account of the staged rows.
     pub account: Account,
-    /// Its staging tables, as SQL names them.
+    /// The names of its staging tables in SQL.
     pub staging_tables: Vec<String>,
     /// Rows that were written directly to targets, and stay there.
     pub rows_straight: u64,
-    /// Another version of Inrush loaded units of it, and this version cannot recognize them: their rows in targets are
-    /// not resumed, and its staged units start again from the beginning.
+    /// True if another version of Inrush loaded units of this run. This version cannot recognize them: it does not
+    /// resume units that were written to targets, and loads staged units again from the beginning.
     pub is_of_another_version: bool,
     /// The bytes of its staged rows, if the destination provides them.
     pub staging_bytes: Option<u64>,
@@ -42,25 +42,25 @@ pub struct StoppedRun {
 pub struct MarkOfTarget {
     /// The package's name.
     pub package: String,
-    /// The target, as SQL names it.
+    /// The target's name in SQL.
     pub target: String,
-    /// The last run that has loaded something.
+    /// The last run that has loaded rows.
     pub run: RunName,
-    /// The range that it has loaded.
+    /// The range that this run has loaded.
     pub range: SinceRange,
 }
 
-/// A run, and where the columns of one of its targets come from.
+/// A run, and the origin of the columns of one of its targets.
 #[derive(Clone, Debug)]
 pub struct RunOfTarget {
     /// The run.
     pub run: RunRecord,
-    /// The target, as SQL names it.
+    /// The target's name in SQL.
     pub target: String,
     /// The rows that it has loaded into the target, or staged for it.
     pub rows_loaded: u64,
-    /// The lineage of each flow into the target. Empty if the ledger has none: an older version of Inrush has begun the run,
-    /// or its role could not keep it.
+    /// The lineage of each flow into the target. Empty if the ledger has none: an older version of Inrush has begun the
+    /// run, or the run's role was not allowed to store the lineage.
     pub flows: Vec<FlowLineage>,
 }
 
@@ -108,7 +108,7 @@ impl Which {
     }
 }
 
-/// The runs that a cleanup has removed so far. If one run cannot be removed, the others still are.
+/// The runs that a cleanup has removed so far. If one run cannot be removed, the others are still removed.
 #[derive(Default)]
 pub struct RemovedRuns {
     removed: Vec<StoppedRun>,

@@ -1,4 +1,4 @@
-//! The runs that the ledger of a destination knows: those that stopped are shown and removed, and a published one is undone.
+//! The runs that the ledger of a destination knows: shows and removes stopped runs, and undoes a published one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -291,7 +291,7 @@ mod tests {
         );
         let marks = own.marks(&all).expect("they are read");
         assert_eq!(marks, of_server.marks(&all).expect("they are read"));
-        // The run after that of the mark has loaded nothing by a column.
+        // The run after the mark's run has no incremental load.
         let below = marks
             .iter()
             .map(|mark| (mark.run.as_str(), mark.range.below.as_str()));

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::driver_sums::{BatchSums, DriverSums};
 
-/// The columns of a target, and the sums that are computed over each, in the order of the batches.
+/// The columns of a target in the order of the batches, and the sums that are computed over each column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnSums {
     /// Names of the columns.
@@ -33,7 +33,7 @@ impl ColumnSums {
         }
     }
 
-    /// The measures of all columns: for each, the index of its column and its name.
+    /// The measures of all columns. Each is given as the index of its column and its own name.
     pub fn measures(
         forms: impl Iterator<Item = ColumnForm>,
     ) -> impl Iterator<Item = (usize, &'static str)> {

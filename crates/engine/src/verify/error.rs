@@ -51,10 +51,10 @@ pub enum VerifyError {
         file: String,
         /// Bytes that were read.
         read: u64,
-        /// Bytes that it has.
+        /// The size of the file, in bytes.
         size: u64,
     },
-    /// The account of a range does not hold.
+    /// The account of a range does not add up.
     #[error(
         "{file}, bytes {start} to {}: the account does not add up: {}; nothing was switched",
         end.map_or_else(|| "the end".to_owned(), |end| end.to_string()),
@@ -70,7 +70,7 @@ pub enum VerifyError {
         /// The account.
         account: Account,
     },
-    /// The database's sums of a unit differ from ours.
+    /// The database's sums of a unit differ from the loader's.
     #[error(
         "{table}: the rows in the database differ from the rows sent; nothing was switched{}",
         lines(differences)
@@ -81,7 +81,7 @@ pub enum VerifyError {
         /// The differences.
         differences: Vec<Difference>,
     },
-    /// The database's rows of a unit differ from ours.
+    /// The database's rows of a unit differ from the rows that were sent.
     #[error(
         "{table}: the rows in the database differ from the rows sent; nothing was switched{}{}",
         lines(rows), if columns.is_empty() {

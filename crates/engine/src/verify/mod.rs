@@ -2,9 +2,9 @@
 //! with the numbers that came with the files. They must agree before anything is switched in.
 //!
 //! The loader's sums are computed over the converted columns (a [`Tally`]), before anything is encoded, so they detect
-//! a fault of an encoder, of the network or of the database's storage. This module has the count of rows and the sums
-//! of numbers that a trailer, a control file or the package promises; a driver's own comparisons with its database are
-//! behind [`DriverSums`]. All sums are exact ([`ExactSum`]), whatever their size.
+//! a fault of an encoder, of the network or of the database's storage. This module computes the count of rows, and the
+//! sums of numbers that a trailer, a control file or the package promises. A driver compares other sums with its
+//! database through [`DriverSums`]. All sums are exact ([`ExactSum`]), whatever their size.
 
 pub(crate) mod column_sums;
 pub(crate) mod driver_sums;

@@ -7,7 +7,8 @@ use inrush_rows::column::Column;
 
 use super::driver_sums::DriverSums;
 
-/// The sums that are computed over the rows of each split: their number, the driver's sums, and the promised sums.
+/// The sums that are computed over the rows of each split: the number of rows, the driver's sums, and the promised
+/// sums.
 #[derive(Clone, Debug)]
 pub struct VerifyPlan {
     /// The loaded columns, in the order of the batches.
@@ -35,7 +36,7 @@ impl VerifyPlan {
         self.engine.is_none() && self.summed.is_empty()
     }
 
-    /// A plan that sums up only the driver's own comparisons. `types` are the columns' types in the destination.
+    /// A plan with only the driver's own sums. `types` are the columns' types in the destination.
     pub fn new<'a>(
         columns: &[Column],
         types: impl Iterator<Item = &'a String>,
@@ -62,8 +63,8 @@ impl VerifyPlan {
             .expect("only number columns have sums")
     }
 
-    /// The number of sums: one for rows, those of the driver, and for each column of `summed` its count and its
-    /// measures.
+    /// The number of sums: one for the number of rows, the driver's sums, and for each column of `summed` its count and
+    /// its measures.
     pub(super) fn count(&self) -> usize {
         let of_engine = self.engine.as_ref().map_or(0, |engine| engine.count());
         let summed = self.summed.iter();
@@ -95,7 +96,7 @@ impl VerifyPlan {
         Some(sums)
     }
 
-    /// The sums of no row.
+    /// The sums over zero rows.
     pub fn no_sums(&self) -> Vec<ExactSum> {
         vec![ExactSum::default(); self.count()]
     }

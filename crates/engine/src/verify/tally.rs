@@ -9,7 +9,7 @@ use super::plan::VerifyPlan;
 /// Sums over the rows of a split, made of the converted columns.
 #[derive(Debug)]
 pub struct Tally {
-    /// The number of rows, then the driver's sums, then those of the `summed` columns.
+    /// The number of rows, then the driver's sums, then the sums of the `summed` columns.
     items: Vec<ExactSum>,
     engine: Option<Box<dyn BatchSums>>,
     summed: Vec<(usize, SumForm)>,

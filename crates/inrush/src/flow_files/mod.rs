@@ -36,7 +36,7 @@ pub struct FlowFiles {
     /// Standard input and named pipes: the same ones for each plan of the run.
     pipes: Pipes,
     last_guess: LastGuess,
-    /// Steps for a caller that has only files.
+    /// The evaluator of steps, for a caller that has only files.
     steps: FlowSteps,
 }
 

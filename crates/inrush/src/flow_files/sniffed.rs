@@ -20,7 +20,7 @@ const UNSURE_TOLD_MAX: usize = 10;
 pub struct Sniffed {
     /// The dialect, as declared, implied by the files' names, or guessed.
     pub dialect: Dialect,
-    /// The same in the words of a package.
+    /// The dialect in the words of a package.
     pub format: Format,
     /// The columns, if they were guessed.
     pub columns: Vec<ColumnDetail>,
@@ -190,7 +190,7 @@ pub fn of_table(declared: &Format) -> Result<Sniffed, PlanError> {
     })
 }
 
-/// Columns and form of a guess.
+/// The columns and the format of a guess.
 fn guessed(guess: &Guess) -> Result<Sniffed, PlanError> {
     if let Some(unnamed) = &guess.unnamed {
         return Err(of_sniff(unnamed.refused(&guess.files[0])));

@@ -15,7 +15,7 @@ use inrush_scan::Dialect;
 pub struct Question<'a> {
     /// The flow.
     pub flow: &'a str,
-    /// The declared answer, if there is one.
+    /// True or false if the package declares whether there is a header; `None` if it does not.
     pub declared: Option<bool>,
     /// Its files.
     pub files: &'a [Arc<SourceFile>],
@@ -100,7 +100,7 @@ impl FirstRecordKind {
             return FirstRecordKind::Row;
         }
         if count == fields.len() {
-            // A single text that is its column's name may be a value.
+            // If the record has a single field, the name of its column may also be a value.
             return match count {
                 1 => FirstRecordKind::Unclear,
                 _ if has_unnamed => FirstRecordKind::Unclear,

@@ -77,8 +77,8 @@ impl Package {
     }
 }
 
-/// The forbidden dependencies: on an implementation (only the façade may have them), on a client (only an
-/// implementation may), and of both on any crate above them.
+/// The forbidden dependencies. Only the façade may depend on an implementation, and only an implementation on a client.
+/// Neither of them may depend on a crate above it.
 fn forbidden(packages: &[Package]) -> Vec<(String, String)> {
     let above = [
         "inrush-engine",

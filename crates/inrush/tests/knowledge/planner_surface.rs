@@ -109,7 +109,8 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Adds the public modules that a file declares, and those in them, but not those in [`PLANNER`].
+/// Adds the public modules that a file declares, and the public modules inside them, except the modules inside
+/// [`PLANNER`].
 fn public_modules(file: &Path, folder: &Path, before: &str, found: &mut BTreeSet<String>) {
     let text = fs::read_to_string(file).expect("a source");
     let declared = text.lines().filter_map(|line| {

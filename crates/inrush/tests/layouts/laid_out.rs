@@ -23,7 +23,7 @@ use super::trial_place::{TrialHere, TrialSeen};
 /// Bytes of text of a split, and of a commit of a fed file: small, so that a small file has several splits.
 const UNIT_BYTES: u64 = 64 << 10;
 
-/// What another process does while a run is planned.
+/// The actions of another process while a run is planned.
 pub type Meanwhile = Box<dyn FnOnce() + Send>;
 
 /// An answer of `lay_out`.
@@ -33,15 +33,15 @@ pub type LayOut = Box<dyn Fn(&[SplitFacts<'_>]) -> Layout + Send + Sync>;
 pub struct Scene {
     /// Lays out the units.
     pub lay_out: LayOut,
-    /// It claims to reject single rows.
+    /// True if the destination claims that it can reject single rows.
     pub rejects_refused: bool,
-    /// It refuses a row when it is to publish, once.
+    /// If true, the destination refuses a row when it is asked to publish, once.
     pub refuses_publish: AtomicBool,
-    /// Commits until it fails.
+    /// The number of commits that succeed before one fails.
     pub commits_left: AtomicUsize,
     /// If true, it changes the number in the first row of the next batch, once.
     pub changes_a_value: AtomicBool,
-    /// Rows that it takes in one call; it leaves the rest of the batch.
+    /// The number of rows that the destination takes in one call. It leaves the rest of the batch.
     pub rows_at_once: AtomicUsize,
     /// The records that streams have begun, with their units.
     pub begun: Mutex<Vec<Begun>>,
@@ -49,15 +49,15 @@ pub struct Scene {
     pub committed: Mutex<Vec<UnitKey>>,
     /// Transactions that were begun, and neither committed nor rolled back.
     pub open: AtomicUsize,
-    /// Calls until it fails to finish a unit.
+    /// The number of units that are finished before a call to finish one fails.
     pub finishes_left: AtomicUsize,
-    /// It counts the rows of each unit, and not those of each target.
+    /// If true, the destination counts the rows of each unit, and not of each target.
     pub counts_units: AtomicBool,
-    /// A flaw: a row of the first unit is not counted, if it counts units.
+    /// A flaw: if the destination counts the rows of units, it misses one row of the first unit.
     pub misses_a_row: AtomicBool,
-    /// The trial loads of preflights, if it has a place for them.
+    /// The trial loads of preflights, if the destination has a place for them.
     pub trials: Mutex<Option<Vec<TrialSeen>>>,
-    /// What happened to units, in its order.
+    /// The steps of all units, in their order.
     pub steps: Mutex<Vec<UnitStep>>,
     /// Called once, after the runs were read from the ledger, and before they are returned.
     pub meanwhile: Mutex<Option<Meanwhile>>,
@@ -293,7 +293,7 @@ impl OpenRun for LaidOutRun {
 }
 
 impl LaidOutRun {
-    /// The rows of each unit that one stream has filled: its key is that of its record.
+    /// The rows of each unit that one stream has filled. The key of such a unit is the key of its record.
     fn counted_units(&self) -> Result<StagedRows> {
         let mut counted = BTreeMap::new();
         self.inner.units(&mut |record| {
@@ -318,8 +318,8 @@ impl LaidOutRun {
     }
 }
 
-/// A stream, which holds the driver to the order of the calls: the rows of a unit come split by split, and there are as many as
-/// were announced.
+/// A stream that checks the order of the driver's calls: the rows of a unit come split by split, and there are as many
+/// splits as were announced.
 struct LaidOutStream<'a> {
     inner: Box<dyn UnitStream + 'a>,
     scene: &'a Scene,
@@ -403,7 +403,7 @@ impl UnitStream for LaidOutStream<'_> {
 }
 
 impl Scene {
-    /// What is to be done meanwhile, if it was not done yet.
+    /// The actions of the other process, unless they were already taken.
     fn due(&self) -> Option<Meanwhile> {
         let mut meanwhile = self.meanwhile.lock().expect("no stream has panicked");
         meanwhile.take()

@@ -36,8 +36,8 @@ use self::laid_out::{Begun, Scene, open};
 type Row = (i32, String);
 type LayOut = fn(&[SplitFacts<'_>]) -> Layout;
 
-/// Rows of the plain files: one file with several splits, whose quotes contain line ends, and small ones. One has no
-/// rows.
+/// Rows of the plain files: one file with several splits, whose quotes contain line ends, and small files. One of the
+/// small files has no rows.
 const PLAIN: [(&str, i32); 4] = [("a.csv", 6_000), ("b.csv", 9), ("c.csv", 0), ("d.csv", 400)];
 /// Rows of the compressed file, which has two ranges for streams to take.
 const FED_ROWS: i32 = 2_300;
@@ -280,7 +280,7 @@ fn any_layout_loads_each_row_once() {
     }
 }
 
-/// The destination gets the records that belong to one unit, and the partition that the unit becomes.
+/// Asserts that the destination is told which records belong to one unit, and which partition the unit becomes.
 fn assert_parts(name: &str, scene: &Arc<Scene>, report: &RunReport) {
     let (begun, committed) = seen(scene);
     assert_eq!(

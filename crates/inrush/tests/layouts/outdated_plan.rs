@@ -31,7 +31,8 @@ fn append(folder: &Path) -> Outcome {
 
 #[test]
 fn a_run_that_ends_while_another_is_planned_is_not_repeated() {
-    // A plan reads the runs of its package once. The next reading is that under the lock, which finds the other run.
+    // A plan reads the runs of its package once. The runs are read again under the lock, and then the other run is
+    // found.
     let files = Files::new(false);
     let scene = laid_out::set(
         files.path(),

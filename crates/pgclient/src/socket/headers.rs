@@ -13,14 +13,14 @@ use crate::required_auth::AuthMethod;
 /// Reads the headers of the messages that pass.
 #[derive(Default)]
 pub(super) struct Headers {
-    /// The server answers an `SSLRequest` with one byte that is not a message.
+    /// True if the next byte is the answer to an `SSLRequest`, which is not a message.
     answer_expected: bool,
-    /// The following bytes are TLS; another watch above reads them.
+    /// True if the following bytes are TLS. Another watch above reads the plain bytes.
     pub(super) encrypted: bool,
     /// The header so far, and the first bytes of the body if they are read.
     header: [u8; 9],
     header_bytes: usize,
-    /// Bytes of a body still to pass by.
+    /// Bytes of the present body that have not passed yet.
     body_bytes: usize,
     /// True if the first `ReadyForQuery` came.
     logged_in: bool,
@@ -47,7 +47,7 @@ fn header_length(kind: u8) -> usize {
 }
 
 impl Headers {
-    /// Nothing has arrived yet; `answer_expected` if TLS is requested on the stream.
+    /// The state before any byte has arrived. `answer_expected` is true if TLS is requested on the stream.
     pub(super) fn new(answer_expected: bool) -> Headers {
         Headers {
             answer_expected,
@@ -67,7 +67,8 @@ impl Headers {
             self.encrypted = match bytes[0] {
                 b'S' => true,
                 b'N' => false,
-                // The rest of it is not shown: anybody between could have written it.
+                // The rest of the message is not shown, because anybody between client and server could have written
+                // it.
                 b'E' => {
                     return Err(watch.violated(
                         "answered the request for TLS with an error: it is overloaded, or not a PostgreSQL server",

@@ -7,7 +7,7 @@
 //! The driver reports a refusal only when a COPY is finished: a server that refuses the first row of a 10 GB file would
 //! be sent the rest for nothing. The watch reports it sooner, because it notes an `ErrorResponse`. The same headers
 //! carry the backend's process id (`BackendKeyData`); if it differs from the id that the backend itself reports, there
-//! is a pooler between.
+//! is a pooler in between.
 
 use std::io;
 use std::pin::Pin;
@@ -167,7 +167,7 @@ pub struct Watched<S> {
 }
 
 impl<S> Watched<S> {
-    /// Watches a stream; `answer_expected` if TLS is requested on it.
+    /// Watches a stream. `answer_expected` is true if TLS is requested on the stream.
     pub fn new(stream: S, watch: Arc<SocketWatch>, answer_expected: bool) -> Watched<S> {
         Watched {
             stream,

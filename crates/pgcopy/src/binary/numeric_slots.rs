@@ -4,8 +4,8 @@
 //! fields are made column by column for a few rows, in slots of one size, eight fields need as many instructions as
 //! one, and a row copies its field with one load and one store.
 
-/// How many rows' fields are made before they are written: few enough that the slots of many columns stay in the
-/// first-level cache.
+/// The number of rows whose fields are made before these rows are written. It is small enough that the slots of many
+/// columns stay in the first-level cache.
 pub(super) const TILE_ROWS: usize = 64;
 
 /// The bytes of a field of at most four digits, or a mark that the value needs another path.

@@ -82,7 +82,7 @@ type Put = Result<Cursor, RowFault>;
 ///
 /// # Safety
 ///
-/// The same as for `put_batch`.
+/// The conditions of `put_batch` hold.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(
     enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512ifma,avx512vl,avx2,bmi1,bmi2,lzcnt,movbe,popcnt"
@@ -101,7 +101,7 @@ unsafe fn put_batch_avx512(
 ///
 /// # Safety
 ///
-/// The same as for `put_batch`.
+/// The conditions of `put_batch` hold.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,movbe,popcnt")]
 unsafe fn put_batch_avx2(
@@ -150,7 +150,8 @@ unsafe fn put_batch(
 ///
 /// # Safety
 ///
-/// The same as for `put_batch`, for these rows, whose slots are filled. If `NULLS` is not set, no row has a NULL.
+/// The conditions of `put_batch` hold for these rows, and their slots are filled. If `NULLS` is not set, no row has a
+/// NULL.
 #[inline(always)]
 unsafe fn put_rows<const NULLS: bool>(
     columns: &[Column<'_>],

@@ -25,7 +25,8 @@ impl Column<'_> {
     ///
     /// # Safety
     ///
-    /// The same as for `put_value`, but the row may be NULL; the validity has as many bits as there are rows.
+    /// The conditions of `put_value` hold, except that the row may be NULL. The validity has as many bits as there are
+    /// rows.
     #[inline(always)]
     pub(super) unsafe fn put(
         &self,

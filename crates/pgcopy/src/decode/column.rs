@@ -19,7 +19,7 @@ use crate::pg_type::PgType;
 
 /// Digits of the largest 64-bit number, which `money` is stored as.
 const MONEY_PRECISION: u8 = 19;
-/// Digits after the point of money in our sessions.
+/// The number of digits after the decimal point of `money` in our sessions.
 const MONEY_SCALE: i8 = 2;
 
 /// The array of a column of any type but `numeric`.

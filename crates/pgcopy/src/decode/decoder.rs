@@ -51,11 +51,11 @@ pub struct BinaryDecoder {
 pub struct DecodedBlock {
     /// An array for each column.
     pub columns: Vec<ArrayRef>,
-    /// Rows of each.
+    /// The number of rows in each array.
     pub row_count: usize,
     /// Texts that are not UTF-8, ascending by row; the arrays have empty ones in their places.
     pub bad_texts: Vec<BadText>,
-    /// More whole rows are in `rest`: decode it before more bytes are added.
+    /// True if `rest` contains more whole rows. Decode `rest` before more bytes are added.
     pub is_cut: bool,
     /// Bytes that the rows took in the stream.
     pub bytes_count: usize,
@@ -168,7 +168,8 @@ impl BinaryDecoder {
         })
     }
 
-    /// The columns of the rows that were found: of all rows, or of the first ones, as many as the text of numbers allows.
+    /// The columns of the rows that were found. If the text of their numbers is too long, only the first rows are
+    /// decoded, as many as the limit allows.
     fn columns(&self, block: &Buffer) -> Result<(Vec<ArrayRef>, usize, Vec<BadText>), DecodeError> {
         let mut bad_texts = Vec::new();
         let mut columns = Vec::with_capacity(self.types.len());

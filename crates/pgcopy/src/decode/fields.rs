@@ -21,7 +21,7 @@ pub(super) enum At {
 }
 
 /// Looks at the row that begins at `at`. `row` is its number, counted from 1. `field` gets the position of each field's
-/// length word, also those of a row that is not whole.
+/// length word, also for the fields of a row that is not whole.
 #[inline]
 pub(super) fn row_at(
     bytes: &[u8],

@@ -11,7 +11,7 @@ pub struct Passed {
     pub row_count: u64,
     /// Bytes that were consumed: the stream's header, its rows, its end.
     pub used: usize,
-    /// The remaining bytes are not a whole row: more are needed.
+    /// True if the remaining bytes are not a whole row, so that more bytes are needed.
     pub is_short: bool,
 }
 

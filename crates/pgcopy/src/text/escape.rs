@@ -1,9 +1,8 @@
 //! Escapes of COPY's text form.
 //!
-//! "Backslash characters (\) can be used in the COPY data to quote data characters that might
-//! otherwise be taken as row or column delimiters." COPY TO escapes the backslash and the six
-//! control characters from backspace to carriage return, which have letters of their own; the
-//! same is done here.
+//! "Backslash characters (\) can be used in the COPY data to quote data characters that might otherwise be taken as row
+//! or column delimiters." COPY TO escapes the backslash and the six control characters from backspace to carriage
+//! return, for which COPY has letters. This module does the same.
 
 /// The number of bytes that are checked together.
 const BLOCK_BYTES: usize = 16;

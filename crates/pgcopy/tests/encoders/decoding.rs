@@ -134,7 +134,7 @@ fn texts(array: &ArrayRef) -> Vec<Option<&str>> {
 
 const NAN: &[u8] = &[0, 0, 0, 0, 0xc0, 0, 0, 0];
 const INFINITY: &[u8] = &[0, 0, 0, 0, 0xd0, 0, 0, 0];
-/// 12.34 with four groups' worth of weights: ndigits 2, weight 0, sign 0, dscale 2; digits 12 and 3400.
+/// 12.34 as a `numeric`: ndigits 2, weight 0, sign 0, dscale 2; digits 12 and 3400.
 const NUMBER: &[u8] = &[0, 2, 0, 0, 0, 0, 0, 2, 0, 12, 0x0d, 0x48];
 
 #[test]

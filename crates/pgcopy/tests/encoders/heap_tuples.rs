@@ -285,7 +285,7 @@ proptest! {
         );
     }
 
-    /// The same holds for descriptions of columns that make no sense.
+    /// The decoder also ends if the descriptions of columns make no sense.
     #[test]
     fn any_columns_do_no_harm(
         numbers in vec((any::<u8>(), any::<u8>(), any::<u8>(), any::<i32>()), 1..4),

@@ -18,7 +18,7 @@ macro_rules! text_key {
                 $name(text.into())
             }
 
-            /// The text, as ledgers and plans have it.
+            /// The text, as it is written in ledgers and plans.
             pub fn as_str(&self) -> &str {
                 &self.0
             }

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::short;
 
-/// The number of a run in a ledger: larger than those of all runs before it there. The ledger gives it to a new run.
+/// The number of a run in a ledger: larger than the numbers of all earlier runs in that ledger. The ledger assigns it
+/// to a new run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RunId(i64);
@@ -48,7 +49,7 @@ impl fmt::Debug for RunId {
 impl FromStr for RunId {
     type Err = ParseIntError;
 
-    /// The number as a ledger that stores text has it.
+    /// Reads the number from a ledger that stores it as text.
     fn from_str(text: &str) -> Result<RunId, ParseIntError> {
         text.parse().map(RunId)
     }
@@ -61,7 +62,7 @@ text_key! {
 }
 
 impl RunKey {
-    /// The first digits, as names of files have them.
+    /// The first digits, as they appear in the names of files.
     pub fn short(&self) -> &str {
         short(self.as_str())
     }

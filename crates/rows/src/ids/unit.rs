@@ -10,7 +10,7 @@ text_key! {
 }
 
 impl UnitKey {
-    /// The first digits, as names of staging tables and reject files have them.
+    /// The first digits, as they appear in the names of staging tables and reject files.
     pub fn short(&self) -> &str {
         short(self.as_str())
     }

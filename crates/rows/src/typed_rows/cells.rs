@@ -46,7 +46,7 @@ enum Values {
     Float16(PrimitiveArray<Float16Type>),
     Float32(PrimitiveArray<Float32Type>),
     Float64(PrimitiveArray<Float64Type>),
-    /// Decimals of up to 128 bits, with the digits after the point.
+    /// Decimals of up to 128 bits, with the number of digits after the point.
     Decimal32(PrimitiveArray<Decimal32Type>, i8),
     Decimal64(PrimitiveArray<Decimal64Type>, i8),
     Decimal128(PrimitiveArray<Decimal128Type>, i8),
@@ -64,7 +64,8 @@ enum Values {
     /// Times of the day, in this unit.
     Time32(ArrayRef, TimeUnit),
     Time64(ArrayRef, TimeUnit),
-    /// Times since 1970, in this unit; with an offset from UTC, or of an unnamed zone.
+    /// Times since 1970, in this unit. The flag is true if they are written with an offset from UTC, and false if their
+    /// zone is unnamed.
     Timestamp(PrimitiveArray<Int64Type>, TimeUnit, bool),
     Duration(PrimitiveArray<Int64Type>, TimeUnit),
     Months(PrimitiveArray<IntervalYearMonthType>),
@@ -356,7 +357,7 @@ pub fn append_integer(value: impl itoa::Integer, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// Whole numbers below it have 128 bits.
+/// Whole numbers below this value fit into 128 bits.
 const WHOLE_MAX: f64 = 1e38;
 
 /// The shortest text that reads back as the same number; for a whole number, all digits.

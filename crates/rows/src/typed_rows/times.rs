@@ -63,7 +63,7 @@ fn append_moment(seconds: i64, fraction: u32, has_zone: bool, out: &mut Vec<u8>)
     }
 }
 
-/// Appends a timestamp by the numbers that batches have: all moments of PostgreSQL, and its infinities.
+/// Appends a timestamp, given as its number in a batch. It may be any moment of PostgreSQL, or an infinity.
 pub(super) fn append_batch_timestamp(number: i64, has_zone: bool, out: &mut Vec<u8>) {
     match number {
         timestamp::INFINITY => out.extend_from_slice(b"infinity"),

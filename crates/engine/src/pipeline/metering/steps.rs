@@ -6,13 +6,13 @@ pub const STEPS_MAX: usize = 1_200;
 /// The kind of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FigureKind {
-    /// A growing sum: a step has its increase in that time.
+    /// A sum that grows. The value of a step is the increase during the step.
     Sum,
-    /// A state: a step has the last value.
+    /// A state. The value of a step is the last value during the step.
     State,
 }
 
-/// A figure, by its column.
+/// A figure, identified by its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Figure(usize);
 
@@ -26,7 +26,7 @@ pub struct Steps {
     rows: Vec<Box<[u64]>>,
     /// How often the steps were doubled.
     doublings: u32,
-    /// Samples in the last row, if a step has several samples.
+    /// The number of samples that the last step has so far.
     last_looks: usize,
 }
 
@@ -51,7 +51,7 @@ impl Look {
 }
 
 impl Steps {
-    /// Adds a column for one more figure; only before the first sample.
+    /// Adds a column for one more figure. Call it before the first sample.
     pub fn column(&mut self, kind: FigureKind) -> Figure {
         self.kinds.push(kind);
         self.seen.push(false);
@@ -84,7 +84,8 @@ impl Steps {
             let before = &mut self.before[index];
             let now = match figure {
                 Some(figure) => {
-                    // A sum that is first known now says nothing about the time before.
+                    // If a sum is known for the first time, its increase since the sample before is unknown and counts
+                    // as 0.
                     if !self.seen[index] && self.kinds[index] == FigureKind::Sum {
                         *before = *figure;
                     }

@@ -11,7 +11,7 @@ use inrush_rows::quantity::counted;
 use super::{CostsFound, NeedsFound, Resources};
 use crate::preflight::model::{self, Beside, Speed, WorkPiece};
 
-/// Streams at most.
+/// The largest number of streams.
 const STREAMS_MAX: usize = 1024;
 
 /// The most pieces that are simulated; if there are more, several are simulated as one.
@@ -129,7 +129,8 @@ impl CostsFound {
         caps
     }
 
-    /// The same while rows are sent: writes to tables reach the disk later, writes to the WAL at once.
+    /// Bytes of text in a second that each resource carries while rows are sent. Writes to tables reach the disk later;
+    /// writes to the WAL reach it at once.
     fn row_caps(&self, with: &Resources) -> Vec<(f64, &'static str)> {
         let mut caps = self.caps_but_disk(with);
         caps.extend(carried(
@@ -144,7 +145,7 @@ impl CostsFound {
         self.caps_at(with, self.efficiency())
     }
 
-    /// The same if the cores deliver only this share of their capacity.
+    /// Bytes of text in a second that each resource carries, if the cores deliver only this share of their capacity.
     fn caps_at(&self, with: &Resources, share: f64) -> Vec<(f64, &'static str)> {
         let loader_s = self.loader_cpu_s_per_gb / 1e9;
         let server_s = self.server_cpu_s_per_gb.map(|seconds| seconds / 1e9);

@@ -22,20 +22,20 @@ const NETWORK_FACTOR: f64 = 1.25;
 pub struct SharedSeconds {
     /// Seconds of reading data that is not in the page cache.
     pub disk_s: f64,
-    /// The one reader that feeds the streams from files that cannot be cut.
+    /// Seconds of the one reader that feeds the streams from files that cannot be cut.
     pub feed_s: f64,
-    /// The server's log, written to its disk.
+    /// Seconds of writing the server's log to its disk.
     pub log_s: f64,
-    /// The rate that the package asks for, of sending or of reading a database.
+    /// Seconds of sending, or of reading a database, at the rate limit of the package.
     pub pace_s: f64,
-    /// Reading the rows of databases by all streams, without any later step.
+    /// Seconds in which all streams read the rows of databases, without any later step.
     pub source_s: f64,
 }
 
 /// The observations while all streams loaded at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ObservedLoad<'a> {
-    /// The share of a stream's time in the loader's own steps; the rest it waits.
+    /// The share of a stream's time in the loader's own steps. The rest of the time it waits.
     pub client_share: f64,
     /// The share of a stream's time in the steps of its flow, which is a part of the loader's own.
     pub transform_share: f64,
@@ -55,14 +55,14 @@ pub struct ObservedLoad<'a> {
     pub network: Option<f64>,
     /// Bytes of text in a second that the destination takes alone.
     pub destination: Option<f64>,
-    /// Streams.
+    /// The number of streams.
     pub streams: usize,
 }
 
 /// The predicted time of a load, and its cause.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// Seconds.
+    /// The seconds of the load.
     pub load_s: f64,
     /// The limiting cause.
     pub limiting: Cause,
@@ -350,14 +350,14 @@ mod tests {
             let answer = answer(&found, &shared, &seen);
             (answer.limiting, answer.load_s, answer.because)
         };
-        // Reading alone is no faster than everything.
+        // Reading alone is no faster than all steps together.
         let (cause, load_s, because) = told(9.5, seen);
         assert_eq!((cause, load_s), (Cause::SourceDatabaseDisk, 10.0));
         assert!(
             because.contains("9.5 s") && because.ends_with("read files"),
             "{because}"
         );
-        // It is faster, and the streams wait mostly for something else.
+        // Reading alone is faster, and the streams wait mostly for something else.
         assert_eq!(told(5.0, seen).0, Cause::DestinationCpu);
         let waiting = ObservedLoad {
             source_share: 0.5,

@@ -3,7 +3,7 @@
 /// The speed of a flow's rows, in bytes of text a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Speed {
-    /// The rate with one stream.
+    /// The speed of one stream alone.
     pub one: f64,
     /// The speed of all streams together, when all of them load at once.
     pub all: f64,
@@ -105,7 +105,7 @@ pub fn schedule(pieces: &[WorkPiece], speeds: &[Speed], streams: usize) -> Sched
             .flatten()
             .filter(|piece| piece.is_flushed_now());
         let flushing = flushing.count();
-        // A stream that waits for the disk leaves the others its cores.
+        // A stream that waits for the disk leaves its core to the others.
         let at_work = busy - flushing;
         let flushing = flushing.max(1) as f64;
         // The remainder of the present phase of a piece, and the part of it that is completed in a second.
@@ -289,7 +289,8 @@ mod tests {
             },
             ..piece(text_bytes, 0.0)
         };
-        // A second of both, at 50 MB/s each; then the longer one has 150 MB left and all the cores; then its flush.
+        // Both load for a second, at 50 MB/s each. Then the longer one has 150 MB left, and all the cores. Its flush
+        // follows.
         let pieces = [flushed(200.0 * MB), flushed(50.0 * MB)];
         assert_close(load_s(&pieces, speed, 2), 1.0 + 1.5 + 1.0);
     }

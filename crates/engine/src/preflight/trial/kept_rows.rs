@@ -64,7 +64,7 @@ impl<'a> KeptRows<'a> {
         })
     }
 
-    /// True if there are any.
+    /// True if there are rows.
     pub fn has_rows(&self) -> bool {
         match self {
             KeptRows::Encoded(blocks) => !blocks.is_empty(),
@@ -72,7 +72,8 @@ impl<'a> KeptRows<'a> {
         }
     }
 
-    /// Bytes that a rate limit counts for each byte of text; 0 for encoded rows, of which it counts the bytes.
+    /// Bytes that a rate limit counts for each byte of text; 0 for encoded rows, because the limit counts their own
+    /// bytes.
     pub fn paced_of_text(&self) -> f64 {
         match self {
             KeptRows::Encoded(_) => 0.0,
@@ -86,8 +87,9 @@ impl<'a> KeptRows<'a> {
         }
     }
 
-    /// Writes a block or a batch of them, by its number, modulo their number. Returns the number of rows that the destination
-    /// took, and their bytes: of text for batches, because the bytes that are sent to such a destination are unknown.
+    /// Writes the block or batch with this number; after the last one the numbers begin again with the first. Returns
+    /// the number of rows that the destination took, and their bytes. For batches these are bytes of text, because the
+    /// bytes that are sent to such a destination are unknown.
     pub fn write(&self, at: usize, stream: &mut dyn TrialStream) -> Result<(u64, f64), Error> {
         match self {
             KeptRows::Encoded(blocks) => {

@@ -1,5 +1,6 @@
-//! Measures how fast a destination takes rows, by trial loads ([`TrialPlace`]): first the destination alone ([`alone`]), with
-//! rows that are converted already, then all steps together ([`together`]); each by one stream and by all.
+//! Measures how fast a destination takes rows, by trial loads ([`TrialPlace`]). It first measures the destination alone
+//! ([`alone`]), with rows that are converted already, and then all steps together ([`together`]). Each is measured with
+//! one stream and with all streams.
 
 mod alone;
 mod kept_rows;
@@ -42,7 +43,7 @@ pub struct Trials<'a> {
     pub settings: TrialSettings<'a>,
     /// The flows, the largest first.
     pub flows: Vec<TrialFlow<'a>>,
-    /// What is found besides the speeds.
+    /// The findings besides the speeds.
     pub found: TrialFound,
 }
 
@@ -54,9 +55,9 @@ pub struct TrialFlow<'a> {
     pub reading: &'a Reading,
     /// Its load units.
     pub units: Vec<&'a LoadUnit>,
-    /// The destination encodes its rows, and the sample is encoded already.
+    /// True if the destination takes encoded rows, and the sample is encoded already.
     pub is_encoded: bool,
-    /// Rows of the sample reach the destination.
+    /// True if rows of the sample reach the destination.
     pub has_rows: bool,
 }
 
@@ -70,12 +71,13 @@ struct TrialWork<'a> {
     fed: Option<&'a Split>,
 }
 
-/// What the trials have found besides the speeds, which are kept with the flows.
+/// The findings of the trials besides the speeds. The speeds are kept with the flows.
 #[derive(Default)]
 pub struct TrialFound {
     /// The steps that were not measured, and the reasons.
     pub why_not: Vec<(PreflightStep, String)>,
-    /// For each flow a row of the sample that the destination refuses, and how the trial differs from a run.
+    /// Findings: for each flow, the first row of the sample that the destination refuses; and the differences between
+    /// the trial and a run.
     pub findings: Vec<Finding>,
 }
 
@@ -245,7 +247,7 @@ impl TrialFound {
             .map_or("no row of the sample reached this step", |(_, why)| why)
     }
 
-    /// Notes why a step could not be measured, if the error is that of a destination that still answers. Such an error does not
+    /// Notes why a step could not be measured, if the destination still answers after the error. Such an error does not
     /// fail the preflight.
     pub fn told<T>(
         &mut self,

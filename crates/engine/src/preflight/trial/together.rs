@@ -73,7 +73,7 @@ impl AllSteps<'_> {
         for work in works {
             rows.push(self.rows(work, streams)?);
         }
-        // From the first row of the first stream until the last stream has its answer.
+        // The measurement begins with the first row of the first stream, and ends when the last stream has its answer.
         let begun = OnceLock::new();
         let ended = Mutex::new(None);
         let load_one = |open: OpenStream<'_>| {

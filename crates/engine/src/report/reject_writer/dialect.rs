@@ -1,4 +1,4 @@
-//! A file of rejected rows in the dialect of its input: how it begins, and which rows need a file of their own.
+//! A file of rejected rows in the dialect of its input: how it begins, and which rows need a separate file.
 
 use inrush_rows::encoding::TextEncoding;
 use inrush_rows::reject::{Reject, RejectCode};
@@ -50,7 +50,7 @@ pub fn header_line(names: &[String], dialect: &Dialect) -> Vec<u8> {
     line
 }
 
-/// The names at the positions of their fields. A name that is too long is cut off.
+/// A header line with the names at the positions of their fields. A name that is too long is cut off.
 fn fixed_header_line(names: &[String], fixed: &FixedWidth, dialect: &Dialect) -> Vec<u8> {
     let mut line = vec![b' '; fixed.record_length() as usize];
     for (name, field) in names.iter().zip(&fixed.fields) {
@@ -63,8 +63,8 @@ fn fixed_header_line(names: &[String], fixed: &FixedWidth, dialect: &Dialect) ->
     line
 }
 
-/// True if only the end of the file ended the row. A line end after such a row would be read as a part of it, or as the
-/// end of a shorter row.
+/// True if only the end of the file can end the row. A line end after such a row would be read as a part of the row, or
+/// as the end of a shorter row.
 pub fn ends_with_its_file(reject: &Reject, dialect: &Dialect) -> bool {
     let is_counted = matches!(
         dialect.fixed,

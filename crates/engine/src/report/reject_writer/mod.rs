@@ -26,7 +26,7 @@ pub const ROWS_SUFFIX: &str = ".rejects";
 /// The ending of the name of the file of reasons.
 pub const REASONS_SUFFIX: &str = ".rejects.jsonl";
 
-/// A part of a file's name: only this target has refused the rows.
+/// A part of the name of a file whose rows only this target has refused.
 const OF_TARGET: &str = ".target";
 
 /// The name, in which `_` replaces the characters that a file name cannot have.
@@ -42,8 +42,9 @@ pub fn reject_file_name(name: &str) -> String {
 /// load it. Its `.jsonl` has a line for each of its rows, in the same order ([`ReasonReader`]). There is more than one
 /// file in these cases:
 ///
-/// - A row, such as one with an unclosed quote, is ended only by the end of its file. Followed by other rows, it would
-///   include them, so it is in a separate file `NAME.last.rejects` (`last2`, ...), without a line end.
+/// - Some rows, such as a row with an unclosed quote, are ended only by the end of their file. If other rows followed,
+///   they would be read as part of this row, so it is in a separate file `NAME.last.rejects` (`last2`, ...), without a
+///   line end.
 /// - The input files have different encodings. Rows of the second encoding are in `NAME.ENCODING.rejects`.
 /// - Each row goes to several targets, and only this target has refused it. Such rows are in `NAME.target.rejects`.
 pub struct RejectFile {
@@ -59,7 +60,7 @@ pub struct RejectFile {
 /// A file of rows, and its file of reasons.
 struct OpenFile {
     encoding: TextEncoding,
-    /// Its rows may be in other targets of their flow.
+    /// True if the rows may be in other targets of their flow.
     of_target: bool,
     terminator: Vec<u8>,
     carriage_return: Vec<u8>,
@@ -101,7 +102,7 @@ impl RejectFile {
         })
     }
 
-    /// Writes rejects, and returns the number of bytes.
+    /// Writes rejects, and returns the number of bytes written.
     pub fn keep(&mut self, rejects: &[Reject]) -> Result<u64, Error> {
         let before: u64 = self.open.iter().map(OpenFile::bytes).sum();
         let mut bytes = 0;

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::report::RejectReport;
 
 /// The number of rows of a file whose reasons are always written out. A later row with one of these reasons gets the
-/// number of that line instead. Otherwise a file with one mistake in each row would become a hundred times as large as
-/// its rows.
+/// number of that line instead. Otherwise, if every row had the same mistake, the file could become a hundred times as
+/// large as the rows.
 const REASONS_WRITTEN: u64 = 1000;
 
 /// A line of the file of reasons.
