@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::datasets::Dataset;
 use crate::facets::facet;
 
-/// How a field becomes a value, or what it decides.
+/// How a value is made from a field, or which decision depends on the field.
 #[derive(Clone, Debug, PartialEq)]
 struct Transformation {
     /// `DIRECT` or `INDIRECT`.
@@ -175,8 +175,8 @@ pub(crate) fn column_lineage(flow: &FlowLineage, source: &Dataset, folder: &Path
     facet("1-2-0", "ColumnLineageDatasetFacet", content)
 }
 
-/// How a step decides which rows are loaded: by its condition, or by the keys of which it keeps one row. A check that only warns
-/// keeps all rows.
+/// How a step decides which rows are loaded: by its condition, or by the keys for each of which it keeps one row. A
+/// check that only warns keeps all rows.
 fn decides(step: &StepLineage) -> Option<Transformation> {
     match &step.condition {
         Some(_) if step.only_warns => None,

@@ -25,11 +25,11 @@ use super::{error_response, frontend, message_limits};
 /// The longest message with rows of a COPY, and so the longest row, in bytes. PostgreSQL's own limit is 1 GiB.
 pub const ROW_BYTES_MAX: u32 = 512 << 20;
 
-/// Bytes of all rows of one result.
+/// The most bytes of all rows of one result.
 const RESULT_BYTES_MAX: usize = 256 << 20;
 /// Bytes that are requested from the system at a time.
 const RECEIVE_BYTES: usize = 256 << 10;
-/// Bytes of the buffer that are kept for the next messages.
+/// The most bytes of the buffer that are kept for the next messages.
 const KEPT_BYTES_MAX: usize = 4 << 20;
 /// A message's kind and length.
 const HEADER_BYTES: usize = 5;

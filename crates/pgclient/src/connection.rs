@@ -105,7 +105,8 @@ impl ServerConnection {
                 return Err(no_answer("no answer", NO_ANSWER_HINT));
             }
         };
-        // The server's answer decides: most servers that are reached this way ask for TLS but work without it.
+        // Only the server's answer shows whether the connection is encrypted: with the default `sslmode`, TLS is
+        // requested but not required.
         let blocks = (!watch.is_encrypted()).then(|| Arc::new(socket));
         let task = spawn(link, address, place, &watch, blocks.clone());
         let settling = settle_in(&client, address, place);

@@ -29,7 +29,7 @@ pub struct ConnectionsLeft {
     of_role: (i64, i64),
     of_database: (i64, i64),
     of_server: (i64, i64),
-    /// Connections that are kept for others.
+    /// The number of connections that the server reserves for other roles.
     reserved: i64,
 }
 

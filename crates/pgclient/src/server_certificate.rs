@@ -84,8 +84,8 @@ struct ChainSearch<'a> {
 }
 
 impl ChainSearch<'_> {
-    /// True if a certificate with this many authorities below it is signed by a trusted authority, or by an authority for
-    /// which the same holds.
+    /// True if a certificate with this many authorities below it is signed by a trusted authority, directly or through
+    /// other authorities.
     fn leads_to_trusted(&mut self, certificate: &Certificate, below: usize) -> bool {
         let issuers = |all: &[Certificate]| -> Vec<Certificate> {
             let issuer = &certificate.tbs_certificate.issuer;

@@ -3,10 +3,11 @@
 //! Types that users have made have other OIDs in each database. A value can pass from one database to another if its
 //! OIDs are replaced by the OIDs of the receiving database. Nothing else of the value is read or changed:
 //!
-//! - array: dimensions, flags, **OID of the elements**, the bounds of each dimension, then each element behind its length;
+//! - array: dimensions, flags, **OID of the elements**, the bounds of each dimension, then each element after its
+//!   length;
 //! - composite: the number of fields, then for each its **OID**, its length and its value;
-//! - range: a byte of flags, then each bound that is there behind its length; multirange: their number, then each range
-//!   behind its length.
+//! - range: a byte of flags, then each existing bound after its length; multirange: the number of ranges, then each
+//!   range after its length.
 
 use arrow_array::builder::BinaryViewBuilder;
 use arrow_array::{Array, BinaryViewArray};

@@ -107,7 +107,7 @@ pub struct Reject {
     pub raw: Vec<u8>,
     /// The encoding of `raw`; absent for UTF-8.
     pub encoding: Option<TextEncoding>,
-    /// The row goes to several targets, and only this one refuses it.
+    /// True if the row goes to several targets, and only this target refuses it.
     pub of_target: bool,
 }
 

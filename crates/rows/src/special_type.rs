@@ -28,7 +28,7 @@ pub enum SpecialType {
         fields: IntervalFields,
         /// Digits of the second's fraction that are kept, 0 to 6.
         fraction_digits: u8,
-        /// The destination has infinite intervals.
+        /// True if the destination has infinite intervals.
         has_infinity: bool,
     },
     /// An identifier of at most 63 bytes.
@@ -36,7 +36,7 @@ pub enum SpecialType {
     /// One byte (`"char"` in quotes), carried as text: an ASCII character, an empty text for the byte 0, or `\ooo` in
     /// octal from 128 on.
     Byte {
-        /// The destination reads that octal form.
+        /// True if the destination reads that octal form.
         has_octal: bool,
     },
     /// A sum of money, carried as the whole number that the database stores: an Arrow decimal of scale 2, which is how

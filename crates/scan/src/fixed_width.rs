@@ -14,7 +14,7 @@ pub struct FixedWidth {
 /// The position of a field in its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FieldPosition {
-    /// The number of units before it.
+    /// The number of units before the field.
     pub start: u32,
     /// Its number of units, at least one.
     pub length: u32,

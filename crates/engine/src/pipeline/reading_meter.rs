@@ -7,7 +7,7 @@ use inrush_verdict::Phase;
 
 use crate::gauge::Gauge;
 
-/// Adds the cost of reading a source to a stream's gauge, including that of opening it.
+/// Adds the cost of reading a source to a stream's gauge, including the cost of opening the source.
 pub struct ReadingMeter<'a> {
     gauge: &'a Gauge,
     told: SourceMeter,

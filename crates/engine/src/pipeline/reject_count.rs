@@ -99,7 +99,7 @@ impl RejectCount {
     /// Subtracts the rows of a transaction that was rolled back.
     pub fn take_back(&self, undone: RowTally) {
         let mut tally = self.locked();
-        // The ledger's bytes of a unit include those before its first row, which are not counted here.
+        // In the ledger, the bytes of a unit include the bytes before its first row. Here they are not counted.
         tally.rejects = tally.rejects.saturating_sub(undone.rejects);
         tally.rows = tally.rows.saturating_sub(undone.rows);
         tally.bytes = tally.bytes.saturating_sub(undone.bytes);

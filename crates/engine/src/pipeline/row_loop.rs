@@ -70,10 +70,10 @@ pub struct RowLoop<'a> {
     pub steps: StepTally,
 }
 
-/// Rows that are written together: some of those that were made together.
+/// Rows that are written together: a part of the rows that were made together.
 struct Batch<'a> {
     rows: RecordBatch,
-    /// The number of rows before them.
+    /// The number of rows that were made together and are before this batch.
     first: usize,
     made: &'a MadeRows<'a>,
 }
@@ -139,8 +139,8 @@ impl RowLoop<'_> {
         self.close(account, source.meter(), file)
     }
 
-    /// Passes on all rows of a source in its own form. If one of them does not fit, the destination refuses them all, and
-    /// the careful load converts them.
+    /// Passes on all rows of a source in the source's own form. If one of them does not fit, the destination refuses
+    /// them all, and the careful load converts them.
     async fn pass(
         &mut self,
         source: &mut dyn NativeRows,

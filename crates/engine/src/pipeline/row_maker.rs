@@ -174,7 +174,7 @@ impl RowMaker {
         let mut rows_filtered = 0;
         let output = self.after.as_ref().and_then(|after| after.output);
         if output.is_some_and(|output| !output.reports) {
-            // Another flow reads the same records, and reports them.
+            // Another flow reads the same records, and reports these rejects.
             rows_filtered = (rejects.len() - known) as u64;
             rejects.truncate(known);
         }
@@ -351,8 +351,8 @@ impl AfterFirst {
     }
 }
 
-/// The value of a row, for a reject. Infinite times are written as such; Arrow arrays hold a certain date or time in
-/// their place.
+/// The value of a row, for a reject. Infinite times are shown as infinite, although Arrow arrays hold the number of an
+/// ordinary date or time in their place.
 fn time_of(
     filled: &[(String, usize)],
     column: Option<&str>,
@@ -439,7 +439,7 @@ pub fn reject_of_step(
     }
 }
 
-/// True if only this target lacks the rejected rows, because other targets may have them.
+/// True if only this target lacks the rejected rows: other targets may have them.
 fn lacks_alone(output: Option<OutputPart>) -> bool {
     output.is_some_and(|output| output.each && output.is_alone)
 }

@@ -1,4 +1,4 @@
-//! Records made into rows and passed through steps, as many together as the memory of the steps allows.
+//! Makes rows of records and passes them through steps, as many at a time as the memory of the steps allows.
 //!
 //! A load, the pass before `distinct_on`, and `inrush peek` all use this code to pass rows through steps. If the steps
 //! ask for fewer rows, the same records are made into rows once more, fewer at a time.

@@ -85,7 +85,7 @@ impl Sharing {
             .expect("the sender lives as long as self");
     }
 
-    /// One stream has loaded all of it, in one transaction.
+    /// Notes that one stream has loaded the whole unit in one transaction.
     pub fn all_done(&self) {
         self.splits_left.store(0, Ordering::Release);
     }
@@ -95,7 +95,7 @@ impl Sharing {
         self.splits_left.load(Ordering::Acquire) == 0
     }
 
-    /// A split is committed; true for the last one.
+    /// Notes that a split is committed. Returns true for the last split.
     pub fn split_done(&self) -> bool {
         self.splits_left.fetch_sub(1, Ordering::AcqRel) == 1
     }

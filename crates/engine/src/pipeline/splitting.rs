@@ -19,7 +19,7 @@ pub fn is_needed(reading: &Reading) -> bool {
 pub struct Locatable<'a> {
     /// The range.
     pub split: &'a Split,
-    /// It is committed already.
+    /// True if the range is committed already.
     pub is_kept: bool,
 }
 

@@ -22,7 +22,7 @@ pub enum Work<'a> {
     /// Ranges of a fed file, as they arrive.
     Fed(FedWork<'a>),
     /// Ranges that an earlier attempt took from the feed: the file is read again, from its beginning to the last of
-    /// them.
+    /// these ranges.
     FedAgain {
         /// The file.
         file: &'a FedFile,

@@ -30,13 +30,13 @@ pub struct FlowFound {
     pub index: usize,
     /// Bytes of its files and tables that are left to load, as stored.
     pub stored_bytes: f64,
-    /// Its rows come from a database.
+    /// True if the flow's rows come from a database.
     pub is_of_database: bool,
     /// The estimated rows of inputs whose size is unknown, such as queries, by their index.
     pub estimated_rows: BTreeMap<usize, u64>,
     /// Inputs whose size and number of rows are both unknown before they are read.
     pub of_unknown_size: Vec<String>,
-    /// Each of its files has one reader, which feeds all streams.
+    /// True if each of the flow's files has one reader, which feeds all streams.
     pub is_fed: bool,
     /// Bytes that `rate_bytes_max` counts for each byte of text, if the destination takes rows as Arrow batches.
     pub paced_of_text: f64,

@@ -19,7 +19,7 @@ use crate::plan::load_flow::LoadFlow;
 use crate::plan::source_paces::source_paces;
 use crate::run::plan::LoadPlan;
 
-/// A plan with its destination. [`measure`] calls these in the order in which they are listed.
+/// A plan with its destination. [`measure`] calls these functions in the order in which they are listed.
 pub trait MeasuredDestination {
     /// The measurements of the destination.
     type Found;

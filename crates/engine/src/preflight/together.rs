@@ -16,7 +16,7 @@ pub struct Together {
     pub text_bytes_s: f64,
     /// Rows in a second.
     pub rows_s: f64,
-    /// Seconds of streams from the first row to the server's answer, added up.
+    /// The seconds from the first row to the server's answer, summed over all streams.
     pub stream_s: f64,
     /// Seconds from the first stream's start to the last one's answer.
     pub took_s: f64,

@@ -49,7 +49,7 @@ pub enum KeptReportError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// It is not JSON.
+    /// The file is not JSON.
     #[error("{}: not JSON: {source}", path.display())]
     NotJson {
         /// The file.
@@ -65,7 +65,7 @@ pub enum KeptReportError {
         /// The missing or wrong part.
         reason: String,
     },
-    /// A later version of Inrush wrote it.
+    /// A later version of Inrush wrote the file.
     #[error(
         "{}: the report has format version {version}, and this Inrush knows versions up to {REPORT_VERSION}",
         path.display()

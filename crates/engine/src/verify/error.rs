@@ -127,7 +127,7 @@ pub enum VerifyError {
         file: String,
         /// The text that the trailer begins with.
         starts_with: String,
-        /// What is wrong with the end of the file.
+        /// The fault at the end of the file.
         why: &'static str,
     },
     /// A record follows a trailer.

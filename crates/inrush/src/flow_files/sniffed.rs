@@ -32,7 +32,8 @@ pub struct Sniffed {
     pub reject_hint: Option<String>,
 }
 
-/// The guess for the files that were looked at last: the flows of several outputs have the same files, one after the other.
+/// The guess for the files that were examined last. It is kept because the flows of several outputs ask for the same
+/// files one after the other.
 #[derive(Debug, Default)]
 pub struct LastGuess(Mutex<Option<Guessed>>);
 

@@ -1,8 +1,8 @@
 //! No source file outside a destination's crate knows which database it loads into: the test reads the sources of all
 //! other crates and reports lines that only fit one database. Texts for users (URLs, names of settings, the words of
 //! COPY's dialect) are allowed, except that texts in [`NAMELESS`] crates must not name a product. [`dependencies`]
-//! reads the dependencies of each crate from its `Cargo.toml`, and [`planner_surface`] holds the engine's public modules
-//! to two lists.
+//! reads the dependencies of each crate from its `Cargo.toml`, and [`planner_surface`] checks the engine's public
+//! modules against two lists.
 
 mod dependencies;
 mod planner_surface;

@@ -53,25 +53,25 @@ pub enum DecodeError {
         row: u64,
         /// The column, counted from 1.
         column: usize,
-        /// What is wrong with it.
+        /// The fault of the field.
         what: String,
     },
     /// There are bytes after the end of the stream.
     #[error("{byte_count} bytes follow the end of the data")]
     AfterEnd {
-        /// How many.
+        /// The number of these bytes.
         byte_count: usize,
     },
     /// The stream ended before its trailer.
     #[error("the data end too early, after {rows} rows: the server or the connection ended early")]
     Truncated {
-        /// Whole rows that came.
+        /// Whole rows that arrived.
         rows: u64,
     },
     /// A block has more bytes than Arrow's views can address.
     #[error("a block of {bytes} bytes is too large to be decoded at once (2 GiB)")]
     BlockTooLarge {
-        /// Its bytes.
+        /// The number of bytes of the block.
         bytes: usize,
     },
 }

@@ -26,7 +26,7 @@ pub struct BadText {
     pub bytes: Vec<u8>,
 }
 
-/// Views of the values behind their first `skipped` bytes.
+/// Views of the values without their first `skipped` bytes.
 fn views(
     fields: &Fields<'_>,
     block: &Buffer,

@@ -132,8 +132,8 @@ pub struct NeedsFound {
 }
 
 impl CostsFound {
-    /// The costs with those of a server added: bytes sent for a byte of text, the rate of the network, and the bytes
-    /// per second that the server's disk can write.
+    /// Adds the costs of a server: bytes sent for a byte of text, the rate of the network, and the bytes per second
+    /// that the server's disk can write.
     pub fn with_server(
         self,
         sent_per_text: f64,
@@ -309,8 +309,9 @@ mod tests {
                 ..CapacityWish::default()
             })
         };
-        // 1,000 pieces as in the preflight, 100 for each stream: 1,000 s of rows; for each piece 0.08 s besides and
-        // 10 flushes of 0.02 s at the same time, together 28 s; 0.5 s before, and a switch of 100 times the text, 50 s.
+        // 1,000 pieces of the same size as in the preflight, 100 for each stream. The rows take 1,000 s. Each piece
+        // takes 0.08 s besides, and 10 flushes of 0.02 s at the same time: 28 s for 100 pieces. 0.5 s pass before the
+        // streams, and the switch of 100 times the text takes 50 s.
         let now = pieces(None);
         assert!((now.predicted_s - 1078.5).abs() < 1.0, "{now:?}");
         // 10 pieces, as in the preflight, so the switch takes as long: 1,000 + 0.28 + 0.5 + 0.5 s.

@@ -11,8 +11,8 @@ const LARGE_SHARE: f64 = 0.5;
 const CORES_BUSY_SHARE: f64 = 0.8;
 /// Streams that are idle for this share of their time are a long tail.
 const IDLE_SHARE: f64 = 0.25;
-/// A shared resource is the limit if its seconds are more than this share of the load's. (If the package has a rate limit, the
-/// streams were measured under it.)
+/// A shared resource is the limit if its seconds are more than this share of the load's seconds. (If the package has a
+/// rate limit, the streams were measured under it.)
 const BOUND_SHARE: f64 = 0.9;
 /// The network is the limit if its rate is less than this factor times the rate of the destination.
 const NETWORK_FACTOR: f64 = 1.25;
@@ -41,9 +41,9 @@ pub struct ObservedLoad<'a> {
     pub transform_share: f64,
     /// The share of a stream's time in waits for the rows of a source database; the rest of the waits are for the destination.
     pub source_share: f64,
-    /// What limits reading from that database.
+    /// The limit of reading from the source database.
     pub source: Option<&'a SourceLimit>,
-    /// The number of cores that the backends of that database kept busy, if they are on this machine.
+    /// The number of cores that the backends of the source database kept busy, if they are on this machine.
     pub source_cores: Option<f64>,
     /// Cores that the loader kept busy.
     pub client_cores: f64,
