@@ -175,8 +175,8 @@ pub(crate) fn column_lineage(flow: &FlowLineage, source: &Dataset, folder: &Path
     facet("1-2-0", "ColumnLineageDatasetFacet", content)
 }
 
-/// How a step decides which rows are loaded: by its condition, or by the keys for each of which it keeps one row. A
-/// check that only warns keeps all rows.
+/// How a step decides which rows are loaded: by its condition, or by keeping one row for each key. A check that only
+/// warns keeps all rows.
 fn decides(step: &StepLineage) -> Option<Transformation> {
     match &step.condition {
         Some(_) if step.only_warns => None,

@@ -6,7 +6,7 @@
 
 /// The most bytes of an error or a notice before the login, as in libpq.
 const TEXT_BEFORE_LOGIN: u32 = 30_000;
-/// The most bytes of a request for a password or another authentication, as in libpq.
+/// The most bytes of an authentication request, such as a request for a password, as in libpq.
 const AUTHENTICATION: u32 = 2_000;
 /// The most bytes of an error or a notice after the login. Triggers put whole rows into their messages.
 const TEXT: u32 = 16 << 20;

@@ -14,8 +14,8 @@ pub struct PaddedText {
 }
 
 impl PaddedText {
-    /// The first `bytes_count` bytes of a buffer, and the padding after them; the rest is spare memory. The text may
-    /// contain any bytes until [`check_utf8`](PaddedText::check_utf8) is called.
+    /// The first `bytes_count` bytes of a buffer, and the padding after them; the rest is spare memory. The text may be
+    /// any bytes; [`check_utf8`](PaddedText::check_utf8) checks whether it is UTF-8.
     ///
     /// # Panics
     ///

@@ -384,8 +384,8 @@ async fn let_others_end_it() {
     .await;
 }
 
-/// Runs a loop whose writer blocks, on the calling thread. The thread must not be one of the runtime, because the
-/// writer may wait for the runtime.
+/// Runs a loop whose writer blocks, on the calling thread. This must not be a thread of the runtime, because the writer
+/// may wait for the runtime.
 pub fn blocking<T>(sending: impl Future<Output = T>) -> T {
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut context = Context::from_waker(&waker);

@@ -10,7 +10,8 @@ pub const ROWS_MAX: usize = 8_192;
 const ADDED_BYTES: usize = 8 << 20;
 /// The number of the first rows, whose added columns are of unknown size.
 const FIRST_ROWS: usize = 512;
-/// The largest factor by which the number grows at once, because the next rows may get longer texts than those before.
+/// The largest factor by which the number grows at once. It is small because the next rows may get longer texts than
+/// those before.
 const GROWTH_MAX: usize = 4;
 
 /// The number of rows that pass the steps together next.

@@ -52,7 +52,7 @@ pub trait MeasuredDestination {
     /// answers.
     fn hazards(&self, expected: &ExpectedLoad) -> inrush_destination::Result<Vec<Finding>>;
 
-    /// The measurement of the network to the destination. `why_not` is the reason if there is none.
+    /// The measurement of the network to the destination. `why_not` is the reason if the network is not measured.
     fn network(&self, flows: &[FlowFound], destination: &Self::Found, why_not: &str) -> StepFound;
 
     /// The measurement of a server's log; `None` if the destination has no log.

@@ -6,7 +6,7 @@ use std::path::Path;
 use inrush_rows::quantity::bytes;
 use inrush_system::free_space::{free_bytes, room};
 
-/// Rejects leave one part in this many free on a small disk: a tenth.
+/// On a small disk, rejects leave a tenth of the disk free: its size divided by this number.
 const RESERVE_SHARE: u64 = 10;
 /// Bytes that rejects leave free on a large disk.
 const RESERVE_BYTES_MAX: u64 = 64 << 20;

@@ -1,4 +1,4 @@
-//! The runs that the ledger of a destination knows: shows and removes stopped runs, and undoes a published one.
+//! Past runs in the ledger of a destination: stopped runs are shown and removed, and a published run is undone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

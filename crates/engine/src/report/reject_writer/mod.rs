@@ -42,9 +42,8 @@ pub fn reject_file_name(name: &str) -> String {
 /// load it. Its `.jsonl` has a line for each of its rows, in the same order ([`ReasonReader`]). There is more than one
 /// file in these cases:
 ///
-/// - Some rows, such as a row with an unclosed quote, are ended only by the end of their file. If other rows followed,
-///   they would be read as part of this row, so it is in a separate file `NAME.last.rejects` (`last2`, ...), without a
-///   line end.
+/// - A row may be ended only by the end of its file, for example if it has an unclosed quote. Rows after it would be
+///   read as a part of it, so it is in a separate file `NAME.last.rejects` (`last2`, ...), without a line end.
 /// - The input files have different encodings. Rows of the second encoding are in `NAME.ENCODING.rejects`.
 /// - Each row goes to several targets, and only this target has refused it. Such rows are in `NAME.target.rejects`.
 pub struct RejectFile {
