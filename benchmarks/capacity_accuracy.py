@@ -32,8 +32,8 @@ from verdict.system import CannotError
 # The largest acceptable error of a prediction.
 MEDIAN_ERROR_MOST = 0.10
 ERROR_MOST = 0.25
-# The size of the throttled disk: for tables, their WAL and other files of the server, for a tenth
-# of the files.
+# The size of the throttled disk for each tenth of the files. It has room for the tables, their WAL
+# and other files of the server.
 DISK_BYTES_FOR_TEXT = 4
 
 

@@ -10,7 +10,7 @@ source's by a digest of all values. Ratios are to Inrush, round by round: above 
 side takes longer.
 
 Sides that are not installed are left out, and the result says why: `pg_dump` must be of the
-server's version; DuckDB, dlt and sling are those of `.venv-bench` (`make bench` makes it).
+server's version; DuckDB, dlt and sling are taken from `.venv-bench` (`make bench` makes it).
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Inrush(Side):
 
 
 class Pipes(Side):
-    """For each stream, two psql sessions joined by a pipe, which copies pages into one table."""
+    """Two psql sessions for each stream, joined by a pipe; all streams copy into one table."""
 
     name = "psql pipes"
     about = (
@@ -167,7 +167,7 @@ class Pipes(Side):
 
 
 class FrozenPipes(Pipes):
-    """The same pipes, but each fills a table of its own, by COPY with FREEZE and without WAL."""
+    """The same pipes, but each fills its own table, by COPY with FREEZE and without WAL."""
 
     name = "psql pipes, many tables"
     about = (
@@ -186,7 +186,7 @@ class FrozenPipes(Pipes):
         return commands
 
     def relation(self) -> str:
-        """Return all of its tables."""
+        """Return the union of the tables that the pipes have filled."""
         parts = (f"SELECT * FROM {TABLE}_{number}" for number in range(self.streams))
         return f"({' UNION ALL '.join(parts)}) AS copied"
 
@@ -205,7 +205,7 @@ class Dump(Side):
         return f"there is no pg_dump of version {source.server.version}"
 
     def commands(self, ends: Ends) -> list[Sequence[str | Path]]:
-        """Return a shell command that dumps, then restores, which needs the whole dump."""
+        """Return a shell command that dumps and then restores: a restore needs the whole dump."""
         programs, folder = ends.source.server.programs, self.folder / ends.name
         jobs = f"--jobs={self.streams}"
         dump = [str(programs / "pg_dump"), "--format=directory", "--compress=0", jobs]

@@ -21,7 +21,8 @@ from pathlib import Path
 from harness import extension, servers
 from harness.servers import Database, Server
 
-# A table, the query of its rows, and its columns if they come in another order.
+# For each table: its columns, the query of its rows, and the order of the query's columns if it
+# differs from the table's.
 TABLES = {
     "lineitem": (
         "(l_orderkey bigint NOT NULL, l_partkey bigint NOT NULL, l_suppkey bigint NOT NULL,"

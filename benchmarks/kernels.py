@@ -64,7 +64,7 @@ class Round:
         self._runs = runs
 
     def rate(self, group: str, case: str, parameter: str | None = None) -> float | None:
-        """Return GB/s; without a named setting, that of the best one."""
+        """Return GB/s; if no setting is named, the rate of the best setting."""
         rates = [
             run.rate
             for run in self._runs

@@ -8,12 +8,12 @@ all of these. Peers do all of these too, each in its best way. All sides run in 
 goes first changes from round to round. In the first round the rows of all sides that do the same
 are compared, by a digest of all values.
 
-The time in steps is that of the run's own meter. Rows per second and core divide the rows by the
-time of all streams in the steps: for the side `lookup` that is the speed of a lookup alone.
+The time in steps is measured by the run's own meter. Rows per second and core are the rows divided
+by the time of all streams in the steps: for the side `lookup`, the speed of a lookup alone.
 
-Sides that are not installed are left out, and the result says why: DuckDB is that of `.venv-bench`
-(`make bench` makes it). dlt is not among them: it transforms by SQL in the target after the load,
-as the side with psql does.
+Sides that are not installed are left out, and the result says why. DuckDB is taken from
+`.venv-bench` (`make bench` makes it). dlt is not a side, because it transforms by SQL in the target
+after the load, as the side with psql does.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ class ManyTables(Side):
     work = "all"
 
     def relation(self) -> str:
-        """Return all of its tables."""
+        """Return the union of the tables of all streams."""
         parts = (f"SELECT * FROM {TABLE}_{number}" for number in range(self.streams))
         return f"({' UNION ALL '.join(parts)}) AS loaded"
 

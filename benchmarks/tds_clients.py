@@ -1,9 +1,10 @@
 """Compares clients of SQL Server that load lineitem: rows per second of a client's core.
 
 Inrush and foreign clients load the same file, in turn, by one session each. Packets have 32,767
-bytes, or what TLS allows. The server is a sink and no SQL Server, so its time does not count: the
-figure is the rows of the file divided by the processor time of the client's whole process. FreeTDS,
-mssql-python and go-mssqldb are installed as `make capture-tds` does, in `--clients`.
+bytes, or the most that TLS allows. The server is a sink and not a SQL Server, so its time does not
+count: the figure is the rows of the file divided by the processor time of the client's whole
+process. FreeTDS, mssql-python and go-mssqldb are installed in the folder `--clients`, in the same
+way as by `make capture-tds`.
 """
 
 from __future__ import annotations

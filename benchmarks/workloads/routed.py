@@ -19,7 +19,8 @@ from workloads import tpch
 PARTITIONS = 24
 KEY = "l_shipdate"
 FIRST = date(1992, 1, 1)
-# 24 partitions end after dbgen's last date, 1998-12-01.
+# The days of a partition. With 107 days, the last of 24 partitions ends after dbgen's last date,
+# 1998-12-01.
 DAYS = 107
 BOUNDS = [FIRST + timedelta(DAYS * at) for at in range(PARTITIONS + 1)]
 

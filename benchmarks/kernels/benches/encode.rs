@@ -5,8 +5,8 @@
 //!   the rates are those that COPY sends.
 //! - `text to copy binary`: scan, conversion and encoding of lineitem's text on one core. The bytes of
 //!   the rates are those of the text.
-//! - `tds rows`, `text to tds rows`: the same for SQL Server, with lineitem's text columns in UTF-8, in a code page and
-//!   in UTF-16.
+//! - `tds rows`, `text to tds rows`: the same measurements for packets of SQL Server, with lineitem's text columns in
+//!   UTF-8, in a code page and in UTF-16.
 
 #[path = "shared/columns.rs"]
 mod columns;

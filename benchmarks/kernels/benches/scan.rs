@@ -48,7 +48,7 @@ fn scan(criterion: &mut Criterion<CpuTime>, cases: &[Case]) {
     }
 }
 
-/// A range that begins in the middle of a field and is read in chunks.
+/// Measures the reading of a range that begins in the middle of a field. It is read in chunks.
 fn split(criterion: &mut Criterion<CpuTime>, cases: &[Case]) {
     let mut group = criterion.benchmark_group("split");
     for Case {

@@ -36,7 +36,7 @@ pub fn text_quoted(written: &mut String, index: usize, field: &str) {
     }
 }
 
-/// Quotes around every field; no field contains one.
+/// Quotes around every field; no field contains a quote.
 pub fn all_quoted(written: &mut String, _index: usize, field: &str) {
     written.push('"');
     written.push_str(field);
@@ -53,7 +53,7 @@ pub fn with_nulls(text: &str, seed: u64) -> String {
     })
 }
 
-/// The bytes of one field in all lines, with the delimiter after it.
+/// The number of bytes that one field has in all lines together, including the delimiter after it.
 pub fn field_bytes(text: &str, index: usize) -> usize {
     text.lines()
         .filter_map(|line| fields(line).nth(index))

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 /// Their names, the fastest first.
 const NAMES: [&str; 4] = ["avx512", "avx2", "sse2", "portable"];
 
-/// The name of a step's kernel: each step has a type of its own, and all print the same words.
+/// The name of a step's kernel. Each step has its own type of kernels, but all these types print the same names.
 pub fn name(kernel: &impl Debug) -> &'static str {
     let printed = format!("{kernel:?}").to_lowercase();
     NAMES

@@ -16,5 +16,5 @@ pub use random::Random;
 pub const CHUNK_BYTES: usize = 512 << 10;
 /// The rows of a batch, the default of a load.
 pub const BATCH_ROWS: usize = 1024;
-/// The chunks of a text: more lines than a branch predictor remembers.
+/// The number of chunks of a text. They have more lines than a branch predictor remembers.
 pub const CHUNKS: usize = 8;

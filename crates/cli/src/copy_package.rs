@@ -14,8 +14,8 @@ use crate::target_package::{self, TARGET};
 /// The name of the connection that is read.
 pub const SOURCE: &str = "source";
 
-/// The package with the settings of the arguments, not yet resolved or checked. `tables` are those of the arguments,
-/// without patterns.
+/// The package with the settings of the arguments, not yet resolved or checked. `tables` are the tables that the
+/// arguments name, with the found tables in place of patterns.
 pub fn package_of(arguments: &CopyArguments, tables: &[String]) -> Result<Package, CommandError> {
     refuse_what_needs_one_table(arguments, tables)?;
     let sources = sources(arguments, tables)?;
@@ -139,7 +139,7 @@ fn in_schema(schema: &str, table: &str) -> Result<String, CommandError> {
     Ok(format!("{schema}.{}", quoted_where_needed(&named.name)))
 }
 
-/// Several tables cannot share a target, columns or partitions.
+/// Refuses arguments for one table (its target, columns or partitions) if several tables are copied.
 fn refuse_what_needs_one_table(
     arguments: &CopyArguments,
     tables: &[String],

@@ -1,5 +1,5 @@
 //! Reads the defaults of connections from the environment: the `PG*` variables and `.pgpass`, as libpq
-//! reads them, and those of sqlcmd. The engine never reads the environment itself.
+//! reads them, and the variables of sqlcmd. The engine never reads the environment itself.
 
 use std::env::VarError;
 use std::path::{Path, PathBuf};

@@ -125,8 +125,8 @@ pub fn reach(
     Ok(reached)
 }
 
-/// Like [`reach`], for a command that changes nothing: if there is no data yet, none is created; a temporary empty
-/// server takes its place, on the same disk and below the same folders.
+/// Like [`reach`], for a command that changes nothing. If the server has no data yet, none is created: a temporary
+/// empty server is started instead, on the same disk and below the same folders.
 pub fn reach_to_look(
     package: Package,
     folder: &Path,
@@ -253,7 +253,7 @@ fn nearest_folder(folder: &Path) -> PathBuf {
     there.map_or_else(std::env::temp_dir, Path::to_owned)
 }
 
-/// The server runs in a folder of its own.
+/// The path as an absolute one, because the server runs in another folder.
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -96,7 +96,7 @@ pub fn main(arguments: Vec<OsString>, surroundings: Surroundings) -> ExitStatus 
 }
 
 /// Reports that the standard output is incomplete, and returns the exit status. If the command has changed something,
-/// it is the status of that work; otherwise it is a failure, because the output was the only purpose.
+/// that work determines the status; otherwise the command has failed, because the output was its only purpose.
 fn told_lost_output(status: ExitStatus, reason: &str, changes: bool) -> ExitStatus {
     let text = format!("cannot write to standard output: {reason}");
     if changes || status != ExitStatus::Clean {

@@ -18,7 +18,7 @@ use inrush::secrets::masked;
 use crate::names::readable;
 use crate::numbers::counted;
 
-/// The most bars that fit on a terminal. The bar of a table that is loaded is removed.
+/// The most bars that fit on a terminal. The bar of a table is removed when the table is loaded.
 const BARS_MAX: usize = 12;
 
 /// Bars on the standard error.

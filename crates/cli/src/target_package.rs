@@ -55,8 +55,8 @@ pub fn run_settings(target: &TargetArguments, run: &RunArguments) -> RunSettings
     }
 }
 
-/// The package as it is saved at `path`: relative paths start at the package's folder there,
-/// and at the current folder here.
+/// The package as it is saved at `path`. Its relative paths start at the current folder here, and
+/// at the package's folder in the saved file.
 pub fn to_save(package: &Package, path: &Path) -> Result<Package, CommandError> {
     let current = std::env::current_dir().map_err(|source| CommandError::File {
         doing: "cannot find",

@@ -253,7 +253,7 @@ impl Reader<'_> {
 
     fn unquoted(&mut self) -> Result<Token, ValueError> {
         let start = self.at;
-        // The position after the last byte that is not a blank, or is an escaped one.
+        // The position after the last byte that is not a blank, or is an escaped blank.
         let mut end = start;
         let mut has_escapes = false;
         loop {

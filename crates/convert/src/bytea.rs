@@ -48,7 +48,7 @@ fn decode(field: &[u8], bytes: &mut Vec<u8>) -> Result<(), ValueError> {
     }
 }
 
-/// Pairs of hex digits, with blanks and line ends between pairs.
+/// Decodes pairs of hex digits; blanks and line ends may be between pairs.
 fn decode_hex(hex: &[u8], bytes: &mut Vec<u8>) -> Result<(), ValueError> {
     bytes.reserve(hex.len() / 2);
     let mut rest = hex;
@@ -80,7 +80,7 @@ fn decode_hex(hex: &[u8], bytes: &mut Vec<u8>) -> Result<(), ValueError> {
     }
 }
 
-/// Text with `\\` and `\ooo`, the first octal digit 0 to 3.
+/// Decodes text with `\\` and `\ooo`, whose first octal digit is 0 to 3.
 fn decode_escaped(text: &[u8], bytes: &mut Vec<u8>) -> Result<(), ValueError> {
     bytes.reserve(text.len());
     let mut rest = text;

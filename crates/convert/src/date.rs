@@ -192,7 +192,7 @@ pub(super) fn civil_date(cursor: &mut Cursor<'_>, whole: &[u8]) -> Result<CivilD
     Ok(CivilDate { year, month, day })
 }
 
-/// A time after a date, in a column without times: only midnight loses nothing.
+/// Reads a time after a date, in a column without times. Only midnight is accepted, because nothing is lost.
 fn midnight(cursor: &mut Cursor<'_>, whole: &[u8]) -> Result<(), ValueError> {
     let fault = || not_written_as(Wanted::Date, whole);
     if !time::separator(cursor) {

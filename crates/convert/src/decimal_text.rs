@@ -45,7 +45,7 @@ impl DecimalText {
         };
         if !is_zero && integer_digits > integer_digits_max {
             return Err(ValueError::out_of_range(match self.limit {
-                // All of its numbers have zeros directly after the point.
+                // All numbers of the column's type have zeros directly after the point.
                 Some((precision, scale)) if integer_digits_max < 0 => format!(
                     "numeric({precision},{scale}) holds only numbers below {}; likely its \
                      precision and its scale were exchanged: give the column a larger precision",

@@ -46,8 +46,8 @@ pub(super) fn digit_values(values: u64) -> Option<u64> {
     (faults == 0).then_some(number)
 }
 
-/// The four numbers of two digits each that eight bytes of 0 to 9 make, in 16 bits each, the first two digits lowest;
-/// `None` if a byte is past 9.
+/// Reads eight bytes of 0 to 9 as four numbers of two digits. Each number has 16 bits, and the first two digits are in
+/// the lowest bits. `None` if a byte is above 9.
 #[inline(always)]
 pub(super) fn pairs(values: u64) -> Option<[u32; 4]> {
     let faults = (values.wrapping_add(0x7676_7676_7676_7676) | values) & 0x8080_8080_8080_8080;

@@ -80,7 +80,7 @@ pub enum ConvertError {
         column: String,
         /// The policy's key.
         setting: &'static str,
-        /// The columns that it is for.
+        /// The columns that the policy is for.
         takes: &'static str,
     },
     /// A policy that is not valid.
@@ -112,7 +112,7 @@ pub enum ConvertError {
         column: String,
         /// The source's word.
         source_word: &'static str,
-        /// The types that can hold it.
+        /// The types that can hold the source's values.
         reason: &'static str,
     },
     /// Limits that a type cannot have.

@@ -31,9 +31,9 @@ const EXACT_DIGITS_MAX: usize = 800;
 /// Finds numbers that a column of floats would change.
 pub(super) struct ExactFloat {
     is_single: bool,
-    /// Digits that it keeps of every number, except very small ones.
+    /// The number of significant digits that a float keeps of every number, except very small ones.
     digits_kept: usize,
-    /// The smallest number for which a float keeps this many digits.
+    /// The smallest number of which a float keeps `digits_kept` digits.
     smallest: f64,
     /// True if the values come from typed rows.
     is_typed: bool,
@@ -64,8 +64,8 @@ impl ExactFloat {
         }
     }
 
-    /// True if the float is large enough to keep all digits. Zero is, because a number that would become zero is out of
-    /// range.
+    /// True if the float is large enough to keep all digits. Zero counts as large enough, because a number that would
+    /// become zero is out of range.
     #[inline]
     fn has_all_digits(&self, value: f64) -> bool {
         value == 0.0 || value.abs() >= self.smallest

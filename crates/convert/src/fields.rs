@@ -25,9 +25,9 @@ pub(super) const UNESCAPED: u32 = 1 << 31;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub(super) struct Span {
-    /// First byte; with [`UNESCAPED`] set, in the unescaped text.
+    /// The position of the first byte. If [`UNESCAPED`] is set, it is a position in the unescaped text.
     pub start: u32,
-    /// Bytes.
+    /// The number of bytes.
     pub length: u32,
 }
 
@@ -143,7 +143,7 @@ pub(super) struct Gatherer {
 pub(super) struct GatherInput<'a> {
     /// The chunk with its padding.
     pub text: &'a [u8],
-    /// Valid bytes of it.
+    /// The number of valid bytes in `text`.
     pub bytes_count: usize,
     pub records: &'a Records,
     pub rows: &'a [Row],

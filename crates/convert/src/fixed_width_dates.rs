@@ -1,4 +1,4 @@
-//! Declared formats whose parts all have a fixed position, as in most: read without the library.
+//! Reads declared formats without the library if all of their parts have a fixed position. Most formats are of this kind.
 
 use inrush_rows::calendar::{self, DAY_MICROSECONDS};
 

@@ -12,7 +12,7 @@ use super::fields::Fields;
 /// Bytes that a quick path may read.
 pub(super) const WINDOW_BYTES: usize = inrush_rows::padded_text::PADDING_BYTES;
 
-/// The bytes of a field and after it. Bytes after the field belong to other fields or to the padding.
+/// The bytes of a field, and the bytes after it, which belong to other fields or to the padding.
 pub(super) type Window = [u8; WINDOW_BYTES];
 
 /// Makes the values of one column type with a fixed width.

@@ -159,8 +159,8 @@ fn check<T: KeyType>(bounds: &KeyBounds, array: &ArrayRef, faults: &mut Vec<Faul
     }
 }
 
-/// Converts one value on its own, in the same way as rows of a file, for the planner, which assigns files to partitions
-/// and checks the bounds of packages. Only types that can be a key are supported.
+/// Converts one value in the same way as the rows of a file. The planner calls it to assign files to partitions, and to
+/// check the bounds of packages. Only types that can be a key are supported.
 pub fn convert_one(column: &Column, text: &str) -> Result<KeyValue, ValueError> {
     convert_first(column, Some(text))
 }

@@ -1,7 +1,7 @@
 //! The peer of `text to columns`: arrow-csv over the same text of lineitem, into the same Arrow types.
 //!
-//! Text becomes views there, as in Inrush, or one buffer with offsets; arrow-csv copies it in both. That and the
-//! number of rows of a batch are parameters, because its best setting is compared.
+//! arrow-csv makes views of text, as Inrush does, or one buffer with offsets; it copies the text in both cases. The
+//! form of text and the number of rows of a batch are parameters, because arrow-csv's best setting is compared.
 
 #[path = "../../benches/shared/cpu_time.rs"]
 mod cpu_time;

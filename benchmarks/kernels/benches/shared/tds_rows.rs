@@ -29,7 +29,7 @@ enum Texts {
     Utf16,
 }
 
-/// Batches of lineitem without a NULL, and with many.
+/// Measures the encoding of lineitem's batches, without NULLs and with many.
 pub fn tds_rows(
     criterion: &mut Criterion<CpuTime>,
     (columns, plain): (&[Column], &[RecordBatch]),
@@ -57,7 +57,7 @@ pub fn tds_rows(
     }
 }
 
-/// All steps for these texts of lineitem.
+/// Measures all steps from these texts of lineitem to packets.
 pub fn text_to_tds_rows(criterion: &mut Criterion<CpuTime>, texts: &[String], columns: &[Column]) {
     let chunks = chunks(texts, str::to_owned);
     let mut group = criterion.benchmark_group("text to tds rows");

@@ -49,7 +49,7 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// The bytes of the text.
+    /// The number of bytes of the text.
     pub fn bytes(&self) -> usize {
         self.chunks.iter().map(|chunk| chunk.text.len()).sum()
     }

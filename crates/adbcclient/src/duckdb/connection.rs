@@ -111,7 +111,8 @@ impl Answer {
             functions::ERROR_INTERRUPT => {
                 AdbcError::with_message_and_status(message, Status::Cancelled)
             }
-            // ADBC has no status for memory: the statement is not at fault, as with a file that cannot be read.
+            // ADBC has no status for a lack of memory. It is reported like a file that cannot be read: in both cases
+            // the statement is not at fault.
             functions::ERROR_IO | functions::ERROR_OUT_OF_MEMORY => {
                 AdbcError::with_message_and_status(message, Status::IO)
             }

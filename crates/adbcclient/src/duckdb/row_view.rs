@@ -1,8 +1,8 @@
 //! A view whose rows are a batch of this process, for statements that are prepared once and run for many batches.
 //!
 //! DuckDB plans a statement again for each execution if it calls a table function of the C interface
-//! ([`table_function`](super::table_function)). That takes 0.4 ms, longer than the work on a few thousand rows. A view
-//! over an Arrow stream is read by a table function of DuckDB's own, and its plan is kept.
+//! ([`table_function`](super::table_function)). That takes 0.4 ms, longer than the work on a few thousand rows. DuckDB
+//! reads a view over an Arrow stream by its own table function, and keeps the plan of a statement that uses it.
 //!
 //! The rows are fields of one column, a struct. DuckDB reads a stream as if it had only the columns that the statement
 //! uses, in the order in which the statement uses them. But the stream is not informed which columns these are, and

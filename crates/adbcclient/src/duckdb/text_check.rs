@@ -107,11 +107,12 @@ unsafe extern "C" fn look_at_vectors(info: Opaque, arguments: Opaque, out: Opaqu
 /// The texts of a vector.
 struct Texts {
     elements: *const Element,
-    /// A bit for each row, 1 if it is not NULL; null if no row is NULL.
+    /// A bit for each row: 1 if the row is not NULL. The pointer itself is null if no row is NULL.
     validity: *const u64,
 }
 
-/// `duckdb_string_t`: up to 12 bytes are in the element itself; of a longer text it has the first four and the address.
+/// `duckdb_string_t`: up to 12 bytes are in the element itself. If the text is longer, the element has its first four
+/// bytes and its address.
 #[repr(C, align(8))]
 struct Element {
     length: u32,
@@ -141,7 +142,7 @@ impl Texts {
     ///
     /// The vector has the row.
     unsafe fn get(&self, row: usize) -> Option<&[u8]> {
-        // SAFETY: the caller guarantees it; an address in an element is that of as many bytes as its length says.
+        // SAFETY: the caller guarantees it; if an element has an address, there are as many bytes as its length says.
         unsafe {
             if !self.validity.is_null() && *self.validity.add(row / 64) >> (row % 64) & 1 == 0 {
                 return None;

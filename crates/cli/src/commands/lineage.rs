@@ -93,7 +93,7 @@ impl Found {
             return Ok(());
         };
         let flows = || self.runs.iter().flat_map(|run| &run.flows);
-        // Without lineage, nobody knows the columns.
+        // If no run has kept its lineage, the columns are unknown, so no name is refused.
         if flows().next().is_none() || flows().any(|flow| traced(flow, column).is_some()) {
             return Ok(());
         }

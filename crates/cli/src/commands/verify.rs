@@ -144,7 +144,7 @@ fn of_package(arguments: &VerifyArguments, path: &Path) -> Result<Vec<Group>, Co
             false => declared(&files, &flow.format)?,
         };
         if let [_] = flow.columns.as_slice() {
-            // The files are read like those of a load with one column.
+            // A load into a single column reads blank lines in this way.
             dialect.blank_lines_are_records = !dialect.trailing_delimiter;
         }
         groups.push(Group { files, dialect });

@@ -116,7 +116,7 @@ fn any_nul(views: &StringViewArray) -> bool {
     views.views().iter().enumerate().any(|(row, view)| {
         let length = *view as u32 as usize;
         if length <= INLINE_BYTES_MAX {
-            // The bytes of the length, and those after the text, are not part of it.
+            // The bytes of the length, and the bytes after the text, are not part of the text.
             let text = *view >> 32 | u128::MAX.checked_shl(8 * length as u32).unwrap_or(0);
             return text.wrapping_sub(ONES) & !text & HIGHS != 0;
         }

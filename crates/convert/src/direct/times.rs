@@ -107,7 +107,7 @@ where
     (fits && are_kept(&made, digits_kept)).then_some(made)
 }
 
-/// True if no value has more digits after the point of its second than are kept.
+/// True if no value has more than `digits_kept` digits after the point of its second.
 fn are_kept(values: &[i64], digits_kept: u8) -> bool {
     let Some(step) = 6_u32
         .checked_sub(digits_kept.into())

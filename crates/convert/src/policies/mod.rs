@@ -45,7 +45,7 @@ enum Rewrite {
     /// At most this many characters are kept.
     Cut {
         characters_max: usize,
-        /// Blanks beyond them do not count, and the kernel removes them.
+        /// True if blanks beyond these characters do not count; the kernel removes such blanks.
         blank_padded: bool,
     },
 }
