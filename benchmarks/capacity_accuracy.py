@@ -42,8 +42,9 @@ class Case:
     """A load: its size, its resources, and preflight's arguments for them."""
 
     name: str
-    # Shares in tenths of all files: the files that are loaded, and the files that preflight reads.
+    # How many tenths of all files are loaded.
     tenths: float
+    # How many tenths of all files preflight reads.
     seen_tenths: float
     loader: str = "0,1"
     server: str = "0,1"

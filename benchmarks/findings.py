@@ -15,7 +15,7 @@ OURS = "inrush"
 LIMIT = "server alone"
 
 Facts = dict[str, Any]
-# The name of a measurement: its workload, streams, round and side.
+# A measurement, or a stop: its workload, streams, round, side and figures.
 Run = dict[str, Any]
 
 

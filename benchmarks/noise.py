@@ -1,4 +1,4 @@
-"""Measures noise by a fixed command before each measurement and by others' processor time.
+"""Measures noise: the time of a fixed command, and the processor time of other programs.
 
 On a shared machine, a benchmark also measures its neighbours. The fixed command has two parts,
 because each can be disturbed separately: a hash of bytes in memory, and a file that is written and

@@ -42,8 +42,9 @@ BENCH_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
 # The number of streams of the README's results.
 STREAMS = 2
 PARTS = 4
-# The slowest side that ever finished is pgloader with bad rows: 1.5 MB per second on a calm
-# machine, half of that on a busy machine.
+# A side is stopped after this time, and two seconds more for each MB of text. The slowest side that
+# ever finished is pgloader with bad rows: 1.5 MB per second on a calm machine, half of that on a
+# busy machine.
 STOP_S = 120
 STOP_S_A_MEGABYTE = 2
 # The word that means today's result file.

@@ -5,7 +5,7 @@ r"""Compares the build of this checkout with another one, by workload.
 Both builds load the same files into the same server by the same package, in turn; the side that
 goes first alternates from round to round. In the first round the rows of both are compared with
 those that a `\copy` made of the files. Ratios are of this build to the other one, round by round,
-so if the machine gets slower, both sides of a ratio do.
+so a slower machine affects both sides of a ratio.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Peer(ABC):
         return None
 
     def prepare(self, database: Database, job: Job) -> None:
-        """Do what is not measured: by default, run the statements that make the targets."""
+        """Prepare a load, unmeasured: by default, run the statements that make the targets."""
         for statement in (*job.before, *job.before_others):
             database.execute(statement)
 

@@ -60,8 +60,8 @@ pub fn pretty_json(value: &impl Serialize) -> io::Result<()> {
     write_json(masked_json(value).and_then(|value| serde_json::to_string_pretty(&value)))
 }
 
-/// Writes a requested file, a package or a page, to the standard output. It is not escaped, because escapes would change
-/// its meaning; only on a terminal are control characters escaped.
+/// Writes a requested file, a package or a page, to the standard output. It is not escaped, because escapes would
+/// change its meaning. Only on a terminal, control characters are escaped.
 pub fn document(text: &str) {
     let _ = match io::stdout().is_terminal() {
         true => write_out(&escaped(text)),

@@ -38,7 +38,7 @@ struct Table {
     name: String,
     rows: u64,
     bytes: u64,
-    /// The flow reads a pipe, so its size is unknown.
+    /// True if the flow reads a pipe, whose size is unknown.
     has_pipe: bool,
     is_shown: bool,
 }

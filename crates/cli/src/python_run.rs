@@ -28,13 +28,14 @@ pub struct RunRequest {
     pub connections: Vec<(String, String)>,
     /// The number of streams.
     pub streams: Option<u16>,
-    /// Load again what an earlier run has loaded.
+    /// True if data that an earlier run has loaded are loaded again.
     pub again: bool,
     /// The value at which incremental flows begin, in place of their marks.
     pub from: Option<String>,
     /// The folder of the runs' folders.
     pub runs_folder: PathBuf,
-    /// The package may load drivers that it names by a path or an option, and open data folders that came with it.
+    /// True if the package may load drivers that it names by a path or an option, and open data folders that came with
+    /// it.
     pub trust: bool,
 }
 

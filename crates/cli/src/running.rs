@@ -58,7 +58,7 @@ pub struct RunSetup<'a> {
     pub folder: PathBuf,
     /// The folder of the runs' folders.
     pub runs_folder: PathBuf,
-    /// Load again what an earlier run has loaded.
+    /// True if data that an earlier run has loaded are loaded again.
     pub again: bool,
     /// Where flows with `since` begin, in place of their marks.
     pub from: Option<String>,
@@ -66,7 +66,7 @@ pub struct RunSetup<'a> {
     pub output_mode: OutputMode,
     /// The run whose rejects are loaded.
     pub replays: Option<RunName>,
-    /// Have other processes load the run, in shares.
+    /// Set if other processes load the run, too, in shares.
     pub shares: Option<Shares>,
     /// A folder that is removed if the run is ended at once.
     pub disposable: Option<PathBuf>,

@@ -1,7 +1,7 @@
 //! SIGINT and SIGTERM: the first one stops the run cleanly, the second one at once.
 //!
 //! One thread of the process waits for signals and passes them to the present work. If there is none, a signal ends the
-//! command ([`of_command`]). In a Python process that uses the library, signals otherwise keep their earlier effect.
+//! command ([`of_command`]); in a Python process that uses the library, it then has its earlier effect.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};

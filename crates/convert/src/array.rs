@@ -1,4 +1,4 @@
-//! Arrays of a type that can be converted here: the converter of the element type checks each element, and the text is
+//! Arrays whose elements can be converted here: the converter of the element type checks each element, and the text is
 //! passed on unchanged.
 //!
 //! `column_converter`, `array`, `key` and `policies` depend on each other: the converter of an array contains the

@@ -49,12 +49,13 @@ pub(super) struct ColumnState {
     pub(super) nullable: bool,
     pub(super) source: StateSource,
     pub(super) converter: ColumnConverter,
-    /// The check for numbers that would lose part of their written form, if they are rejects.
+    /// The check for numbers that would lose part of their written form; `None` if the column accepts such numbers.
     pub(super) lossless: Option<Lossless>,
-    /// The check for numbers that a column of floats would change, if they are rejects.
+    /// The check for numbers that a column of floats would change; `None` if the column accepts such numbers.
     pub(super) exact: Option<ExactFloat>,
-    /// Values that policies have changed, in this batch and in all batches before it.
+    /// Values that policies have changed in this batch.
     pub(super) changes_of_batch: ColumnChanges,
+    /// Values that policies have changed in this batch and in all batches before it.
     changes: ColumnChanges,
 }
 
@@ -118,7 +119,7 @@ impl ColumnState {
         })
     }
 
-    /// The field that fills it in a record; `None` if the field is missing, or if the column takes no field.
+    /// The field of a record that fills the column; `None` if the record lacks it, or if the column takes no field.
     fn field_of(&self, records: &Records, record: u32) -> Option<Range<usize>> {
         records.field_if_present(record as usize, self.field_index()?)
     }

@@ -1,4 +1,4 @@
-//! Reads declared formats without the library if all of their parts have a fixed position. Most formats are of this kind.
+//! Reads a declared format without the library if all of its parts have a fixed position, as in most formats.
 
 use inrush_rows::calendar::{self, DAY_MICROSECONDS};
 

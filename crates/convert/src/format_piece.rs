@@ -41,7 +41,7 @@ pub(super) enum PieceKind {
 }
 
 impl PieceKind {
-    /// True if it is digits.
+    /// True if the text consists of digits.
     pub fn is_numeric(self) -> bool {
         match self {
             PieceKind::Literal(byte) => byte.is_ascii_digit(),

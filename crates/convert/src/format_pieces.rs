@@ -235,7 +235,7 @@ impl Pieces {
         })
     }
 
-    /// The numbers that touch each other, from `start` to beyond `place`, which is one of them.
+    /// The numbers that touch each other. The first one is at `start`, and the number at `place` is one of them.
     fn run(&self, start: usize, place: usize) -> &[Piece] {
         let behind = &self.pieces[place + 1..];
         let more = behind.iter().take_while(|piece| piece.kind.is_numeric());

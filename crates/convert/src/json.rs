@@ -13,7 +13,8 @@ const QUOTED_BYTES_MAX: usize = 40;
 
 /// Converts JSON documents.
 pub(super) struct Json {
-    /// True if the destination keeps members, not the text: of repeated keys only the last one.
+    /// True if the destination keeps the members of objects instead of the text. Of repeated keys, it then keeps only
+    /// the last one.
     keeps_members: bool,
 }
 

@@ -1,8 +1,8 @@
 //! The loop over the fields of one column, and the trait for the column types that use it.
 //!
 //! `fields`, `kernel`, `quoted` and `simd` depend on each other. `fields` gathers the fields of a column, by the quick
-//! path of `quoted` if their quotes are simple; `kernel` makes values of them. `simd` compiles the loops of both once
-//! more for other instructions, and both call it.
+//! path of `quoted` if their quotes are simple; `kernel` makes values of the fields. `simd` compiles the loops of these
+//! three modules once more for other instructions, and they call it.
 
 use std::hint::select_unpredictable;
 

@@ -185,7 +185,7 @@ impl Provenance {
     }
 }
 
-/// The bytes of the file before a byte of the chunk.
+/// The number of bytes in the file before a byte of the chunk.
 fn byte_offset(chunk: &Chunk, position: u32) -> u64 {
     match &chunk.places {
         None => chunk.byte_offset + u64::from(position),

@@ -2,8 +2,8 @@
 //! quotes. A field of another form is decoded byte by byte.
 //!
 //! `fields`, `kernel`, `quoted` and `simd` depend on each other. `fields` gathers the fields of a column, by the quick
-//! path of `quoted` if their quotes are simple; `kernel` makes values of them. `simd` compiles the loops of both once
-//! more for other instructions, and both call it.
+//! path of `quoted` if their quotes are simple; `kernel` makes values of the fields. `simd` compiles the loops of these
+//! three modules once more for other instructions, and they call it.
 
 use inrush_scan::{DialectTrim, Escape};
 

@@ -21,7 +21,7 @@ use super::error::ValueError;
 pub(super) struct Row {
     /// Index in the scan's records.
     pub record: u32,
-    /// Index in the scan's field ends of its first field.
+    /// The index of its first field in the scan's list of field ends.
     pub first_field: u32,
 }
 
@@ -147,7 +147,7 @@ fn select_regular(
     is_regular.then_some(any_escaped)
 }
 
-/// The part of a sorted list from its first record in `range` on, and whether there is any.
+/// The part of a sorted list that begins at the start of `range`, and whether any of its records is in `range`.
 fn from_range<'a, T>(
     list: &'a [T],
     record_index: impl Fn(&T) -> u32,

@@ -29,7 +29,7 @@ impl SecondDigits {
         }
     }
 
-    /// Microseconds from the digits after the point of a second. Rounded up they may be a whole second.
+    /// Microseconds from the digits after the point of a second. Rounding up may give a whole second.
     pub fn microseconds(&self, digits: &[u8], second_is_odd: bool) -> Result<i64, ValueError> {
         let needed = digits
             .iter()

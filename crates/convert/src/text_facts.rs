@@ -12,7 +12,7 @@ use super::simd::{self, Instructions};
 pub(super) struct TextFacts {
     /// True if there is a NUL byte.
     pub any_nul: bool,
-    /// A part of the chunk in which all bytes are ASCII: that of all records, or nothing.
+    /// A part of the chunk in which all bytes are ASCII. It has all records, or it is empty.
     pub ascii: Range<usize>,
 }
 

@@ -62,7 +62,7 @@ pub(super) fn build<C: TextCheck>(
     }
 }
 
-/// Address and length of a text; all empty ones are the same.
+/// Address and length of a text; all empty texts have the same address.
 fn identity(text: &[u8]) -> (usize, usize) {
     match text {
         [] => (0, 0),

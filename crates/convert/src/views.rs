@@ -26,7 +26,7 @@ const BUILT_BUFFER: u32 = 2;
 pub(super) enum Kept {
     /// All of it.
     Whole,
-    /// This many bytes from its start or, if `offset` is set, from there.
+    /// `length` bytes that begin `offset` bytes after its start.
     Part { offset: usize, length: usize },
     /// Another text, which was appended to the buffer passed to the check.
     Built,
@@ -79,7 +79,7 @@ pub(super) fn views_avx2<C: TextCheck>(
     views_with(check, fields, built, faults)
 }
 
-/// As [`views_with`], eight at a time.
+/// Does the same as [`views_with`], but for eight fields at a time.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(
     enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt"

@@ -10,7 +10,7 @@ use jiff::tz::{AmbiguousOffset, TimeZone};
 
 use super::error::{ConvertError, ValueError};
 
-/// Local times after this are looked up a multiple of 400 years earlier.
+/// For local times after this year, the zone's offset is looked up in a year that is a multiple of 400 years earlier.
 const YEAR_MAX: i64 = 9_999;
 
 /// A zone.

@@ -18,7 +18,7 @@ pub struct Abilities {
     pub published_together: PublishedTogether,
     /// The abilities that packages may ask for. The destination lacks every ability that is not listed.
     pub can: BTreeSet<Ability>,
-    /// Names that differ only in case are one name.
+    /// True if names that differ only in case are one name.
     pub folds_names: bool,
     /// Bytes of text that a split of a large file should have at least, so that the cost of each commit is small in
     /// comparison. If a file is fed to all streams, each stream commits this much at a time.
@@ -65,7 +65,7 @@ pub enum PublishedTogether {
 /// Memory that a destination's library uses in this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OwnMemory {
-    /// No memory that is not counted elsewhere.
+    /// All of its memory is counted elsewhere.
     None,
     /// Unknown: a foreign driver may use any amount.
     Unknown,
@@ -252,7 +252,7 @@ abilities! {
         "replica lag", "replica_lag_bytes_max", "report how far its standbys are behind",
         "leave `replica_lag_bytes_max` out"
     }
-    /// Streams pause while a replication slot holds back too much.
+    /// Streams pause while a replication slot holds back too many bytes of WAL.
     SlotBytes {
         "slot bytes", "slot_bytes_max", "report how much its replication slots hold back",
         "leave `slot_bytes_max` out"

@@ -1,9 +1,9 @@
 //! A [`Change`] says what a publish has done to a target, and an [`UndoCheck`] whether that can be undone.
 //!
-//! For destinations whose tables have rows of several runs. Rows of one run cannot be distinguished from other rows in
-//! the same table. So a run is undone only if its target has exactly the rows that it left there, and if the rows that
-//! it replaced are kept or there were none. The ledger of the destination keeps a [`Change`] of each target;
-//! [`UndoCheck`] has the reasons against an undo.
+//! They are for destinations whose tables have rows of several runs. Rows of one run cannot be distinguished from other
+//! rows in the same table. So a run is undone only if its target has exactly the rows that the run left there, and if
+//! the rows that it replaced are kept or there were none. The ledger of the destination keeps a [`Change`] of each
+//! target; [`UndoCheck`] has the reasons against an undo.
 
 use inrush_rows::ids::{RunId, RunName};
 use inrush_rows::plural::counted;
@@ -20,7 +20,7 @@ pub enum What {
     Made,
     /// It filled a table, or partitions, without rows.
     Filled,
-    /// It replaced all rows, or those of partitions.
+    /// It replaced all rows, or the rows of some partitions.
     Replaced,
     /// It added rows to those of the table.
     Added,
@@ -37,7 +37,7 @@ pub struct Change {
     pub rows_before: u64,
     /// The table that keeps the replaced rows, quoted; `None` if they are not kept.
     pub kept: Option<String>,
-    /// That table is dropped when the same package again replaces rows of the target and keeps them.
+    /// True if the table in `kept` is dropped when the same package again replaces rows of the target and keeps them.
     pub until_next: bool,
     /// Earlier runs that lost their rows in the target, and the numbers of these rows.
     pub gone: Vec<(RunId, u64)>,
@@ -236,7 +236,7 @@ impl UndoCheck<'_> {
         }
     }
 
-    /// Fails unless a place, the target or a partition of it, has as many rows as the run left there.
+    /// Fails unless `place`, which is the target or one of its partitions, has as many rows as the run left there.
     pub fn require_rows(&self, place: &str, left: u64, rows: u64) -> Result<()> {
         match rows == left {
             true => Ok(()),

@@ -61,7 +61,7 @@ pub enum Error {
     /// This process joined a run that takes no more units from it. Nothing of the unit is committed.
     #[error("{what}")]
     ShutOut {
-        /// The run, and why.
+        /// The run, and why it takes no more units.
         what: String,
         /// How to fix it.
         hint: String,
@@ -97,7 +97,8 @@ pub enum Error {
         /// How to fix it, if that is known.
         hint: Option<String>,
     },
-    /// The statement with the steps of a flow in it failed: a step may reject one of the rows. None of them are loaded.
+    /// The statement with the steps of a flow in it failed: a step may reject one of the rows. None of the rows are
+    /// loaded.
     #[error("{doing}: {message}")]
     StepsFailed {
         /// The step that failed.
@@ -140,7 +141,7 @@ pub enum Error {
         table: String,
         /// The differences over all rows.
         rows: Vec<Difference>,
-        /// Those of single columns, if rows were compared.
+        /// The differences in single columns, if rows were compared.
         columns: Option<Vec<Difference>>,
     },
     /// The rows that are stored, or their records, cannot be verified. None of them are committed.

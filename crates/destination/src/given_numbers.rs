@@ -1,5 +1,5 @@
-//! The numbers that a run has given to new members, in memory. For destinations whose transactions store these numbers
-//! together with the rows of a unit. How a destination gets new numbers is its own matter.
+//! The numbers that a run has given to new members, in memory. This is for destinations whose transactions store these
+//! numbers together with the rows of a unit. Each destination gets new numbers in its own way.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -10,8 +10,9 @@ use inrush_rows::quantity::bytes;
 use crate::error::{Error, Result};
 use crate::members::MEMBERS_BYTES_MAX;
 
-/// Bytes of an entry in both maps in addition to its texts, and of a text in addition to its characters.
+/// Bytes that an entry takes in both maps, in addition to its texts.
 const ENTRY_BYTES: usize = 160;
+/// Bytes that a text takes in both maps, in addition to its characters.
 const TEXT_BYTES: usize = 2 * 48;
 
 /// The numbers of all references of a run.
@@ -113,7 +114,7 @@ impl GivenNumbers {
         }
     }
 
-    /// Forgets all numbers that no transaction has committed: others may get them.
+    /// Forgets all numbers that no transaction has committed: other members may get these numbers.
     pub fn forget_pending(&mut self) {
         for given in &mut self.references {
             for key in std::mem::take(&mut given.pending).into_values() {

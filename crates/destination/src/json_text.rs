@@ -11,7 +11,7 @@
 pub struct BadEscape {
     /// The character's number.
     pub code: u16,
-    /// Bytes before it.
+    /// The number of bytes before it.
     pub at: usize,
 }
 

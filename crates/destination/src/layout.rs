@@ -16,7 +16,7 @@ pub struct SplitFacts<'a> {
     pub input: usize,
     /// Name of the input: a path as the user wrote it, or the name of a table.
     pub name: &'a Path,
-    /// Bytes of its text; an estimate if it is compressed. None if they are not known before it is read: a pipe.
+    /// Bytes of its text; an estimate if it is compressed. `None` for a pipe, whose size is unknown before it is read.
     pub text_bytes: Option<u64>,
     /// Its rows, if the source knows them without reading it.
     pub row_count: Option<u64>,

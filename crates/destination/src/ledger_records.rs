@@ -71,7 +71,7 @@ pub struct RunRecord {
 }
 
 /// The record of one transaction, which loads a whole unit or, if several streams fill the unit, a part of it. A part
-/// is a split or, of a file that one reader shares out among the streams, the ranges that one stream took.
+/// is usually a split. If one reader shares out a file among the streams, a part is the ranges that one stream took.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnitRecord {
     /// Identifies its splits, its target and how the rows are read.
@@ -115,7 +115,7 @@ pub struct LoadedInput {
     pub modified_ns: i64,
     /// Its other metadata; for a table, the moment at which its rows were read.
     pub state: String,
-    /// Rows that were loaded of it, or of the part with this state.
+    /// Rows that were loaded from the input, or from the part of it that has this state.
     pub rows_loaded: u64,
 }
 

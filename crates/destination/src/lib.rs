@@ -1,9 +1,9 @@
 //! The contract of a destination: traits, abilities, errors, and the addresses of destinations.
 //!
-//! [`contract`] has the traits, and [`run_ledger`] that of the ledger; `docs/specs/destination.md` has their promises in
-//! MUST and SHOULD, and the conformance suite tests every destination against them. Arrow is the only type system here: a
-//! destination gets columns as `ColumnType`, and batches of their Arrow types (`ColumnType::arrow`). Nothing here knows of
-//! files, of packages or of the engine.
+//! [`contract`] has the traits, except for the trait of the ledger, which is in [`run_ledger`]. The specification
+//! `docs/specs/destination.md` states their promises with MUST and SHOULD, and the conformance suite tests every
+//! destination against them. Arrow is the only type system here: a destination gets columns as `ColumnType`, and
+//! batches of their Arrow types (`ColumnType::arrow`). Nothing here knows of files, of packages or of the engine.
 
 pub mod abilities;
 pub mod account;

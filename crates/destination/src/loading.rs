@@ -1,5 +1,4 @@
-//! The time in which streams load: what a stream gets from the engine when it is opened, and the watch that runs while
-//! they load.
+//! The setup that a stream gets from the engine when it is opened, and the watch that runs while streams load.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -98,7 +97,7 @@ pub trait LoadWatch: Send {
 /// The result of a look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Watched {
-    /// The streams must wait until a later look says otherwise.
+    /// True if the streams must wait. They wait until a later look returns false.
     pub is_paused: bool,
     /// A note about the change, if `is_paused` was different at the last look. The log gets each note, the user only
     /// the first one.

@@ -2,7 +2,7 @@
 //!
 //! A row whose key the reference lacks gets the number of a new member while it passes the steps, and the member is
 //! added to the reference when the rows are published. So in all streams and attempts of a run, a number means the same
-//! key, and no row of the reference has it.
+//! key, and no row of the reference has this number.
 //!
 //! 1. [`OpenRun::member_numbers`](crate::OpenRun::member_numbers) gives the numbers.
 //! 2. [`UnitStream::commit`](crate::UnitStream::commit) keeps the keys of all numbers that its rows may have, in the same

@@ -24,15 +24,15 @@ pub enum PublishStep {
     Tidying,
 }
 
-/// Finds rows of staging in their source, for a destination that copies them into a target one by one because the target refuses
-/// some of them, and takes these as rejects. The units of the target were loaded carefully, so the rows of each are in the
-/// order of the source.
+/// Finds rows of staging in their source. A destination needs this if a target refuses some of its staged rows: it then
+/// copies the rows into the target one by one, and the refused ones become rejects. The units of the target were loaded
+/// carefully, so the rows of each are in the order of the source.
 ///
 /// An error of these calls is [`Error::Interrupted`]: the engine knows the reason. The publish is rolled back, and ends
 /// with this error. Rejects of a publish that is rolled back do not count.
 pub trait RowsInSource {
-    /// Begins with a unit, and returns the number of rejects that its flow still accepts. If the same publish has begun with it
-    /// before, its rejects do not count any more.
+    /// Begins with a unit, and returns the number of rejects that its flow still accepts. If the same publish has begun
+    /// with this unit before, the rejects of that time do not count any more.
     fn begin(&mut self, target: usize, unit: usize) -> Result<u64>;
 
     /// Finds rows of the unit, and passes each one to `see`, so that the destination can compare it with the staged row.
@@ -52,9 +52,9 @@ pub trait RowsInSource {
 /// The units of a target that are loaded again, carefully, because it has refused rows at the publish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReloadedUnits {
-    /// All of them. The engine removes their records first ([`OpenRun::forget`](crate::OpenRun::forget)).
+    /// All units of the target. The engine removes their records first ([`OpenRun::forget`](crate::OpenRun::forget)).
     All,
-    /// Those with these keys. The careful load of such a unit replaces the rows that are staged of it.
+    /// The units with these keys. The careful load of such a unit replaces its staged rows.
     Replaced(Vec<UnitKey>),
 }
 

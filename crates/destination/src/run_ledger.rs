@@ -28,10 +28,10 @@ pub trait RunLedger: Send + Sync {
         Ok(false)
     }
 
-    /// Calls `see` with the target and the state of each input of which a run has loaded rows, if the state begins with
-    /// `beginning`; each pair at least once. The states are texts of the engine, which the ledger keeps with each
-    /// record. `false` if the server cannot find them: then nothing was seen, and the engine looks for them in the
-    /// records of [`units`](RunLedger::units).
+    /// Calls `see` with the target and the state of each input of which a run has loaded rows. Only states that begin
+    /// with `beginning` are passed, each with its target at least once. The states are texts of the engine, which the
+    /// ledger keeps with each record. `false` if the server cannot find them: then nothing was seen, and the engine
+    /// looks for them in the records of [`units`](RunLedger::units).
     fn input_states(
         &self,
         _run: &RunRecord,

@@ -37,8 +37,8 @@ pub trait SessionSampler: Send {
     /// load.
     fn figures(&mut self) -> Result<Option<ServerFigures>>;
 
-    /// True if the session is a process of this machine whose number is that of the session: its use of the CPU is then
-    /// part of the measurements. False for a server whose sessions are threads of one process.
+    /// True if the session is a process of this machine, and the session's number is the process id. Its use of the CPU
+    /// is then part of the measurements. False for a server whose sessions are threads of one process.
     fn is_process_here(&self, _session: i32) -> bool {
         false
     }

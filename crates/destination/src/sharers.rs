@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, HashSet};
 pub(crate) struct Sharer<C> {
     /// Its place in the batch.
     pub(crate) row: usize,
-    /// The key: the test that found it, and the number of its value there.
+    /// The key: the number of the test that found it, and the number that its value has in this test.
     pub(crate) key: (usize, usize),
     /// The reason for its refusal.
     pub(crate) cause: C,
 }
 
-/// Refuses each row that shares a key with an earlier row of the batch that is not refused itself, row by row.
+/// Goes through the rows in order, and refuses each row that shares a key with an earlier row that was not refused.
 pub(crate) fn refuse_sharers<C: Copy>(
     mut sharing: Vec<Sharer<C>>,
     refused: &mut BTreeMap<usize, C>,

@@ -23,7 +23,7 @@ pub struct StepsRequest<'a> {
     pub targets: Vec<StepsTarget<'a>>,
     /// The stopped run that it resumes.
     pub resumes: Option<RunId>,
-    /// The package asks for new statistics of its targets ([`OpenRun::analyze`](crate::OpenRun::analyze)).
+    /// True if the package asks for new statistics of its targets ([`OpenRun::analyze`](crate::OpenRun::analyze)).
     pub analyzes: bool,
 }
 
@@ -144,7 +144,7 @@ impl Step {
     }
 }
 
-/// A statement with its semicolon, anything else as a comment. When it is performed follows as a comment.
+/// Writes a statement with its semicolon, and any other step as a comment. Then a comment says when it is performed.
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let separator = match &self.action {

@@ -128,8 +128,8 @@ pub struct TargetPlan {
     /// The bounds of the partitions of a new table: the first value of each partition, except for the partition of
     /// values below all bounds. They are texts of the partition column's type in ISO form (`1000`, `2024-01-31`,
     /// `2024-01-31 06:00:00` in UTC), ascending unless they are of text. For an existing table that [can get
-    /// partitions](TargetFacts::takes_new_bounds), if the package declares bounds: the bounds that it must have; bounds
-    /// beyond its last one are added. Empty for all other existing tables, for a destination without
+    /// partitions](TargetFacts::takes_new_bounds), they are the bounds that the package declares: the table must have
+    /// them, and those beyond its last bound are added. Empty for all other existing tables, for a destination without
     /// [`Ability::Bounds`](crate::Ability::Bounds), and in plans that an earlier version wrote into a ledger.
     #[serde(default)]
     pub bounds: Vec<String>,

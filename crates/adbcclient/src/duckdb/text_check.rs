@@ -79,7 +79,7 @@ unsafe extern "C" fn look_at_vectors(info: Opaque, arguments: Opaque, out: Opaqu
     let Some(functions) = functions::loaded() else {
         return;
     };
-    // SAFETY: all three are valid during this call; `add_text_check` passed the check, and the arguments are as many as it has.
+    // SAFETY: all three are valid during this call; `add_text_check` passed the check, which has the argument count.
     let looked = guarded(|| unsafe {
         let check = &*(functions.scalar_function_get_extra_info)(info).cast::<TextCheck>();
         let rows = (functions.data_chunk_get_size)(arguments) as usize;

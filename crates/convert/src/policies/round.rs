@@ -13,9 +13,9 @@ pub(super) struct Rounded {
     pub changed: bool,
 }
 
-/// The literal, rounded to `scale` digits after the point; a negative `scale` rounds digits before the point. `is_whole`
-/// is true for columns that accept no point at all. `None` if the column's own kernel can read the text, or gives a
-/// better error.
+/// The literal, rounded to `scale` digits after the point; a negative `scale` rounds digits before the point.
+/// `is_whole` is true for columns that accept no point at all. `None` if the column's own kernel can read the text, or
+/// gives a better error.
 pub(super) fn rounded(
     text: &[u8],
     scale: i64,
@@ -78,7 +78,7 @@ fn add_one(digits: &mut Vec<u8>) {
     digits.insert(0, b'1');
 }
 
-/// Writes the digits, the last `scale` of them after the point. If `scale` is negative, that many zeros follow the digits.
+/// Writes the digits, the last `scale` of them after the point. If `scale` is negative, that many zeros follow.
 fn plain(negative: bool, digits: &[u8], scale: i64) -> String {
     let mut text = String::with_capacity(digits.len() + 3);
     if negative && digits.iter().any(|digit| *digit != b'0') {

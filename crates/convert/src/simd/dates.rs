@@ -6,7 +6,7 @@ use super::lanes::{are_digits, digit_values, pairs};
 use super::registers::store;
 use super::{LANES, Lanes};
 
-/// As [`EightKernel::eight`](super::EightKernel::eight).
+/// [`EightKernel::eight`](super::EightKernel::eight) for dates.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 pub(super) fn eight(lanes: &Lanes<'_>, values: &mut [i32; LANES]) -> bool {
@@ -35,7 +35,7 @@ pub(super) fn days(lanes: &Lanes<'_>, ends: __m512i) -> Option<__m512i> {
         hyphens,
         _mm512_set1_epi64(HYPHENS & 0x2D2D_2D2D_2D2D_2D2D),
     );
-    // `YYYYMMDD` without them.
+    // Without the hyphens, the digits are `YYYYMMDD`.
     let year = _mm512_and_si512(first, _mm512_set1_epi64(0xFFFF_FFFF));
     let month = _mm512_and_si512(
         _mm512_srli_epi64::<8>(first),

@@ -11,12 +11,12 @@ use super::{LANES, Lanes};
 /// The largest scale with the point in the last word.
 const SCALE_MAX: u8 = 7;
 
-/// As [`EightKernel::takes_eight`](super::EightKernel::takes_eight).
+/// [`EightKernel::takes_eight`](super::EightKernel::takes_eight) for decimals.
 pub(super) fn takes_eight(decimal: &Decimal) -> bool {
     decimal.scale <= SCALE_MAX
 }
 
-/// As [`EightKernel::eight`](super::EightKernel::eight).
+/// [`EightKernel::eight`](super::EightKernel::eight) for decimals.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 pub(super) fn eight(decimal: &Decimal, lanes: &Lanes<'_>, values: &mut [i128; LANES]) -> bool {
@@ -28,8 +28,8 @@ pub(super) fn eight(decimal: &Decimal, lanes: &Lanes<'_>, values: &mut [i128; LA
     let Some(numbers) = words.numbers() else {
         return false;
     };
-    // At least one digit before the point, at most as many as the column has, and together with those after it never
-    // more than 64 bits. With a point there is no room for as many.
+    // Before the point there must be at least one digit, and at most as many as the column keeps. With the digits after
+    // the point there must be at most 18, so that the number fits 64 bits; a field with a point is always short enough.
     let behind = _mm512_set1_epi64(i64::from(scale) + 1);
     let before = _mm512_mask_sub_epi64(words.counts, has_point, words.counts, behind);
     let before_max = decimal

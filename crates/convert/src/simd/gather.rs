@@ -24,7 +24,7 @@ const STEP_MAX: i64 = WINDOW_BYTES as i64 - 8;
 /// Eight fields of a text.
 pub(in super::super) struct Lanes<'a> {
     text: &'a [u8],
-    /// First bytes; those of existing fields are at most `start_max`.
+    /// The positions of the first bytes. Those of existing fields are at most `start_max`.
     starts: __m512i,
     lengths: __m512i,
     present: __mmask8,
@@ -55,14 +55,14 @@ impl<'a> Lanes<'a> {
         })
     }
 
-    /// First bytes.
+    /// The positions of the first bytes.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub fn starts(&self) -> __m512i {
         self.starts
     }
 
-    /// Bytes; 0 for NULL.
+    /// The numbers of bytes; 0 for NULL.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub fn lengths(&self) -> __m512i {
@@ -102,8 +102,8 @@ impl<'a> Lanes<'a> {
         (past == 0).then_some(ends)
     }
 
-    /// Eight bytes from the ends of the fields on, or from the last position that is followed by a whole window if an
-    /// end is past it; zeros for NULL.
+    /// The eight bytes after the end of each field; zeros for NULL. If an end is past the last position that is
+    /// followed by a whole window, the bytes at that position are read instead.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub fn words_behind(&self, ends: __m512i) -> __m512i {
@@ -136,7 +136,8 @@ impl<'a> Pairs<'a> {
         Pairs { list, places_end }
     }
 
-    /// The numbers at these indexes in the low halves, and those after them in the high halves.
+    /// Lanes with the numbers at these indexes in their low halves, and the next numbers of the list in their high
+    /// halves.
     ///
     /// # Panics
     ///

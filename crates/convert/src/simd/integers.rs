@@ -8,7 +8,7 @@ use super::{LANES, Lanes};
 
 /// An integer of one width, of which eight can be stored at once.
 pub(in super::super) trait EightNative: Native + LaneInteger {
-    /// Its smallest and its largest.
+    /// Its smallest and its largest value.
     const ENDS: (i64, i64);
 }
 
@@ -22,7 +22,7 @@ macro_rules! eight_natives {
 
 eight_natives! { i16 i32 i64 }
 
-/// As [`EightKernel::eight`](super::EightKernel::eight).
+/// [`EightKernel::eight`](super::EightKernel::eight) for integers.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 pub(super) fn eight<N: EightNative>(lanes: &Lanes<'_>, values: &mut [N; LANES]) -> bool {

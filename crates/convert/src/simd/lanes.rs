@@ -18,7 +18,7 @@ pub(super) struct DigitWords {
     pub high: __m512i,
     /// Lanes with a minus sign, which is replaced by a zero.
     pub negative: __mmask8,
-    /// Bytes without the sign.
+    /// The number of bytes of each field, without the sign.
     pub counts: __m512i,
 }
 

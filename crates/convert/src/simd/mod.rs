@@ -3,8 +3,8 @@
 //! Every part of the step also exists as portable code, for machines without these instructions. There are two faster
 //! variants, and [`Instructions`] say which a machine has:
 //!
-//! - With AVX2 (and the rest of x86-64-v3), the same loops are compiled once more for those instructions: those of
-//!   `kernel`, `views` and the gathering of fields.
+//! - With AVX2 (and the rest of x86-64-v3), the same loops are compiled once more for those instructions: the loops of
+//!   `kernel`, of `views` and of the gathering of fields.
 //! - With AVX-512, the fields of a column are read eight at a time. [`Lanes`] has eight of them in a register;
 //!   `integers`, `decimals`, `dates`, `timestamps` and `views` make their values, and `spans` finds their positions.
 //!
@@ -15,8 +15,8 @@
 //! its portable twin.
 //!
 //! `fields`, `kernel`, `quoted` and `simd` depend on each other. `fields` gathers the fields of a column, by the quick
-//! path of `quoted` if their quotes are simple; `kernel` makes values of them. `simd` compiles the loops of both once
-//! more for other instructions, and both call it.
+//! path of `quoted` if their quotes are simple; `kernel` makes values of the fields. `simd` compiles the loops of these
+//! three modules once more for other instructions, and they call it.
 
 mod choice;
 #[cfg(target_arch = "x86_64")]
@@ -74,7 +74,7 @@ pub(super) trait EightKernel: Kernel {
     fn eight(&self, lanes: &Lanes<'_>, values: &mut [Self::Native; LANES]) -> bool;
 }
 
-/// As `kernel::values_with`, eight at a time.
+/// Does the same as `kernel::values_with`, but eight fields at a time.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(
     enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt"

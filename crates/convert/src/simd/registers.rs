@@ -2,9 +2,9 @@
 //!
 //! # Why it is sound
 //!
-//! Each function takes an array with exactly the bytes of one register, or of two, and loads or stores as many. None of
-//! these instructions requires an alignment, and any bits are valid on either side. All functions are compiled for
-//! AVX-512, so without `unsafe` only code that is also compiled for it can call them.
+//! Each function takes an array with exactly as many bytes as one register or two registers, and loads or stores all of
+//! them. None of these instructions requires an alignment, and any bits are valid on either side. All functions are
+//! compiled for AVX-512, so without `unsafe` only code that is also compiled for it can call them.
 #![expect(unsafe_code, reason = "loads and stores of vectors through pointers")]
 
 use std::arch::x86_64::*;

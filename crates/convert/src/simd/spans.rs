@@ -74,7 +74,7 @@ pub(in super::super) fn append(
     seen
 }
 
-/// As [`present::bits_with`], eight at a time.
+/// Does the same as [`present::bits_with`], but for eight fields at a time.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
 pub(in super::super) fn present_bits(spans: &[Span]) -> Vec<u8> {
     let start = _mm512_set1_epi64(0xFFFF_FFFF);

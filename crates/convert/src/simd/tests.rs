@@ -147,7 +147,7 @@ fn texts_agree(given: Given<'_>) {
     }
 }
 
-/// Eight fields, all but one of them `usual`, and one more.
+/// Eight fields and one more. All are `usual`, except for the one at `place`.
 fn one_of(usual: &str, place: usize, field: Option<&str>) -> Vec<Option<String>> {
     let mut fields = vec![Some(usual.to_owned()); LANES + 1];
     fields[place] = field.map(str::to_owned);

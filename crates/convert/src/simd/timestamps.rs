@@ -9,7 +9,7 @@ use super::lanes::{are_digits, digit_values, pairs};
 use super::registers::store;
 use super::{LANES, Lanes};
 
-/// As [`EightKernel::eight`](super::EightKernel::eight).
+/// [`EightKernel::eight`](super::EightKernel::eight) for timestamps.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 pub(super) fn eight(lanes: &Lanes<'_>, values: &mut [i64; LANES]) -> bool {

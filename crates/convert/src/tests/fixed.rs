@@ -80,7 +80,7 @@ fn a_position_inside_a_character_is_a_reject() {
 }
 
 proptest! {
-    /// A row is loaded if and only if all its fields are text, and with these texts.
+    /// A row is loaded if and only if all its fields are text. Its values are then these texts.
     #[test]
     fn fields_are_text_or_rejects(
         input in "([aé€ 1\n]|😀){0,60}",

@@ -81,7 +81,7 @@ fn value(array: &ArrayRef, row: usize) -> String {
     }
 }
 
-/// Values must be the expected ones; of rejects, the expected text is a part of the shown one.
+/// Checks the values and the rejects. The expected text of a reject is a part of its shown text.
 fn check(dialect: &Dialect, column: &Column, input: &str, expected: &[&str]) -> ColumnChanges {
     let (found, changes) = values(dialect, column, input);
     assert_eq!(found.len(), expected.len(), "{found:#?}");

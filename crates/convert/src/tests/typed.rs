@@ -455,8 +455,8 @@ fn with_policy(mut column: Column, policy: usize) -> Column {
 fn the_same_types_need_no_text() {
     let seeds: Vec<Option<u64>> = Vec::new();
     let types = column_types();
-    // Floats are not converted as decimals, and decimals of 256 bits, or with too many digits, are not decimals of 128
-    // bits.
+    // These kinds are not of the column's type: floats for decimals, and decimals of 256 bits, or with too many digits,
+    // for decimals of 128 bits.
     let by_text = [(8, 4), (10, 6), (15, 7)];
     for (kind, column_type) in PAIRS {
         let column = Column::new("c", types[column_type].clone(), 0);
@@ -524,7 +524,7 @@ proptest! {
         });
         let converted = |chunk| converted(chunk, &targets, bounds.as_ref(), field_count, batch_rows);
         let mut expected = converted(text_chunk(&rows));
-        // A reject of a text has the field as it is written, one of a value has the value.
+        // The reject of a text contains the field as it is written; the reject of a typed value contains the value.
         for reject in &mut expected.1 {
             reject.value = reject.value.take().map(|written| unquoted(&written));
             // No text stands for NULL among values, unless a policy says so.

@@ -86,12 +86,12 @@ pub trait MergeDialect {
         }
     }
 
-    /// A type that shows values of any other as text.
+    /// The type of text to which values of any other type can be cast.
     fn text_type(&self) -> &'static str {
         "VARCHAR"
     }
 
-    /// The offset of UTC, after a moment with a zone.
+    /// The text for the offset of UTC, which is written after a moment with a zone.
     fn offset(&self) -> &'static str {
         "+00:00"
     }

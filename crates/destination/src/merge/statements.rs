@@ -17,7 +17,7 @@ impl<'a> Merge<'a> {
         &self.plan.name.sql
     }
 
-    /// The key of a table as it is compared.
+    /// The columns of a table's key, each as the merge compares it.
     fn terms(&self, table: &str) -> Vec<String> {
         let columns = self.merge.key.iter();
         columns
@@ -25,7 +25,7 @@ impl<'a> Merge<'a> {
             .collect()
     }
 
-    /// The first column of the key, which is NULL in a `t` that is missing.
+    /// The first column of the key in `t`; NULL if the outer join has found no `t`.
     fn known(&self) -> String {
         format!("t.{}", identifier(&self.merge.key[0]))
     }
@@ -113,7 +113,7 @@ impl<'a> Merge<'a> {
         )
     }
 
-    /// Counts the rows of a key that several staged rows have; no row if there is none.
+    /// Counts the staged rows of a key that several of them have. The query returns no row if there is no such key.
     pub(super) fn count_doubled(&self) -> String {
         let count = self.dialect.count();
         self.dialect.first(&format!(
@@ -129,7 +129,8 @@ impl<'a> Merge<'a> {
         format!("SELECT {}(*) FROM {}", self.dialect.count(), self.target())
     }
 
-    /// A key of a changed row whose current version does not begin before `moment`, as text, and when it begins.
+    /// Queries the key of a changed row whose current version does not begin before `moment`, as text, and the begin of
+    /// this version.
     pub(super) fn later(&self, versions: &VersionColumns, moment: &str) -> String {
         let from = identifier(&versions.valid_from.name);
         self.dialect.first(&format!(
@@ -144,7 +145,8 @@ impl<'a> Merge<'a> {
         ))
     }
 
-    /// A key that gets a version, as text, and when an ended version of it ends: after `moment`. There is usually none.
+    /// Queries a key that gets a new version although an ended version of it ends after `moment`: the key as text, and
+    /// the end of the ended version. There is usually no such key.
     pub(super) fn overlap(&self, versions: &VersionColumns, moment: &str) -> String {
         let to = identifier(&versions.valid_to);
         self.dialect.first(&format!(

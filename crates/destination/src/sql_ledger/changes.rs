@@ -8,7 +8,7 @@ use crate::changes::{self, Change};
 use crate::error::Result;
 use crate::ledger_row::LedgerRow;
 
-/// What failed, in errors of recording a change.
+/// The failed step, in the errors of recording a change.
 pub const ENTERING: &str = "cannot record a change of a target in the ledger";
 
 impl SqlLedger {

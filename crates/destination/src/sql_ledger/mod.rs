@@ -2,7 +2,8 @@
 //!
 //! A destination makes the tables with its own types, runs the statements ([`LedgerSession`]), and describes its SQL
 //! ([`LedgerDialect`]). The contents of the tables are the same for all databases. One function writes the text of each
-//! statement, so that a plan can print the statements of a run. There a value may be a placeholder in angle brackets.
+//! statement, so that a plan can print the statements of a run. In a plan, a value may be a placeholder in angle
+//! brackets.
 
 pub mod changes;
 mod lineage;
@@ -17,7 +18,7 @@ use crate::error::Result;
 
 /// The version of the ledger's format, stored in each run.
 const VERSION: u64 = 1;
-/// What failed, in errors of all queries of the ledger.
+/// The failed step, in the errors of all queries of the ledger.
 pub const READING: &str = "cannot read the ledger";
 
 /// A session that a ledger is read and written with.
@@ -45,7 +46,7 @@ pub struct LedgerDialect {
     pub reads_uncommitted: &'static str,
     /// The hint that locks the row of a run until the transaction ends.
     pub holds_row: &'static str,
-    /// The clause at the end of a query that locks this row, in databases without such a hint.
+    /// The clause at the end of a query that locks the row of a run, in databases without such a hint.
     pub holds_row_at_end: &'static str,
     /// True for `SELECT TOP (n)`, false for `LIMIT n`.
     pub has_top: bool,

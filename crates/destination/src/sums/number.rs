@@ -30,7 +30,7 @@ pub enum SumForm {
     },
     /// Decimal numbers of any size, as texts.
     DecimalText {
-        /// Digits after the point that the type stores; without a limit, those of the value.
+        /// The number of digits after the point that the type stores; `None` if it stores all digits of a value.
         scale: Option<u16>,
     },
 }
@@ -99,7 +99,7 @@ pub fn whole<T: ArrowPrimitiveType>(
     }
 }
 
-/// Digits before the point that count.
+/// The number of digits before the point, without leading zeros.
 fn whole_digits(text: &str) -> usize {
     let unsigned = text.trim_start_matches(['-', '+']);
     let whole = unsigned
@@ -108,7 +108,7 @@ fn whole_digits(text: &str) -> usize {
     whole.trim_start_matches('0').len()
 }
 
-/// The sum of a batch's decimals, in two parts; the second one counts [`CUT`].
+/// The sum of a batch's decimals, in two parts: the unit of the second part is [`CUT`].
 fn decimals(array: &PrimitiveArray<Decimal128Type>) -> (i128, i128) {
     let (mut low, mut high) = (0, 0);
     let mut add = |value: i128| match i64::try_from(value) {
