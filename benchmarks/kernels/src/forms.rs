@@ -3,7 +3,8 @@
 use crate::Random;
 use crate::lineitem::TEXT_FIELDS;
 
-/// dbgen's lines with `delimiter` between fields and `end` after the last one. `write` is given the index of each field.
+/// dbgen's lines with `delimiter` between fields and `end` after the last one. `write` is given the index of each
+/// field.
 pub fn rewritten(
     text: &str,
     delimiter: &str,

@@ -58,7 +58,7 @@ fn result_json(ended: Told<(RunReport, Option<PathBuf>)>) -> Value {
     }
 }
 
-/// Loads rows of a program, with the arguments of `inrush load`, and returns `{exit_status, error, report, report_path}`.
+/// Loads rows of a program, with the arguments of `inrush load`. Returns `{exit_status, error, report, report_path}`.
 pub fn load(
     words: Vec<String>,
     rows: Box<dyn RecordBatchReader + Send>,

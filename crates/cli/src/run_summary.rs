@@ -125,8 +125,8 @@ pub fn account(report: &RunReport, report_path: Option<&Path>) -> String {
     text
 }
 
-/// The part of a report's account that this attempt has loaded. The account of a resumed run also has the rows of earlier
-/// attempts, which took no time of this attempt.
+/// The part of a report's account that this attempt has loaded. The account of a resumed run also has the rows of
+/// earlier attempts, which took no time of this attempt.
 struct Attempt {
     rows: u64,
     bytes: u64,

@@ -148,8 +148,8 @@ pub fn plan(
     planned(reached, folder, again, from, None)
 }
 
-/// Plans a package to look at its rows, including rows that are loaded already and rows that the target cannot take. The reasons
-/// to refuse a run are added to `obstacles`.
+/// Plans a package to look at its rows, including rows that are loaded already and rows that the target cannot take.
+/// The reasons to refuse a run are added to `obstacles`.
 pub fn plan_to_look(
     reached: &Reached,
     folder: PathBuf,

@@ -222,8 +222,8 @@ impl Converter {
         })
     }
 
-    /// A converter for rows that have passed the steps of a flow. `from` says for each column how it is filled. Its chunks
-    /// are typed rows with `field_count` columns.
+    /// A converter for rows that have passed the steps of a flow. `from` says for each column how it is filled. Its
+    /// chunks are typed rows with `field_count` columns.
     pub fn after_steps(
         columns: &[Column],
         from: &[AfterSteps],

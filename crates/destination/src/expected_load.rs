@@ -1,7 +1,7 @@
 //! The load that a run is expected to do. A preflight asks for the hazards of such a load.
 
-/// A load that is expected. A preflight asks twice for its hazards: before it measures anything, without the volume, and
-/// then with it.
+/// A load that is expected. A preflight asks twice for its hazards: before it measures anything, without the volume,
+/// and then with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExpectedLoad {
     /// The number of streams; each has a session if the destination has sessions.

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// A split of a flow, as a destination sees it when it lays out the units. The splits of a flow come in the order of its
-/// inputs, and those of one input in the order of its rows.
+/// A split of a flow, as a destination sees it when it lays out the units. The splits of a flow come in the order of
+/// its inputs, and those of one input in the order of its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SplitFacts<'a> {
     /// Index of its input among the inputs of the flow, from 0. All ranges of one file have the same index.
@@ -61,8 +61,8 @@ pub enum PublishesInto {
     Partition(String),
 }
 
-/// A layout that cannot be loaded: it does not hold each split of its flow exactly once, or breaks another rule. This is a
-/// mistake in the destination's code.
+/// A layout that cannot be loaded: it does not hold each split of its flow exactly once, or breaks another rule. This
+/// is a mistake in the destination's code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
     /// A split is in no unit: its rows would be lost.
@@ -170,8 +170,8 @@ impl Layout {
         }
     }
 
-    /// Fails unless the units have the splits in their order. The units of different partitions have no rows with the same
-    /// key, so only the order within each of them counts.
+    /// Fails unless the units have the splits in their order. The units of different partitions have no rows with the
+    /// same key, so only the order within each of them counts.
     pub fn check_order(&self, split_count: usize) -> Result<(), LayoutError> {
         let mut last_of_target = None;
         for (unit, number) in self.units.iter().zip(1..) {

@@ -93,14 +93,15 @@ pub struct UnitTotal {
     pub target: String,
     /// True if all of the unit is committed.
     pub is_finished: bool,
-    /// True if its rows were written directly to the target, where [`RunLedger::discard`](crate::RunLedger::discard) leaves them.
+    /// True if its rows were written directly to the target, where [`RunLedger::discard`](crate::RunLedger::discard)
+    /// leaves them.
     pub is_direct: bool,
     /// The sums over its records.
     pub account: Account,
 }
 
-/// An input of which a switched run has loaded rows into a target, in the state that it had then. The engine's note in a
-/// record has the same facts.
+/// An input of which a switched run has loaded rows into a target, in the state that it had then. The engine's note in
+/// a record has the same facts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadedInput {
     /// The run.
@@ -144,8 +145,8 @@ pub struct NewRun {
     pub holder: String,
     /// When it begins, in microseconds since 1970-01-01T00:00:00Z.
     pub started_at_microseconds: i64,
-    /// The number of a stopped run with this key that is resumed. That run keeps its number, name and time of start, and gets
-    /// the package hash, holder, targets and lineage of this one.
+    /// The number of a stopped run with this key that is resumed. That run keeps its number, name and time of start,
+    /// and gets the package hash, holder, targets and lineage of this one.
     pub takes_over: Option<RunId>,
     /// Where its columns come from: text of the engine, which [`RunLedger::lineage`](crate::RunLedger::lineage) returns
     /// unchanged.

@@ -43,7 +43,8 @@ pub trait StreamMeter: Debug + Send + Sync {
     /// Adds bytes that were sent to the server.
     fn add_sent(&self, bytes: u64);
 
-    /// The [number](crate::UnitStream::session_number) of the session that serves the stream, and its connection if it is TCP.
+    /// The [number](crate::UnitStream::session_number) of the session that serves the stream, and its connection if it
+    /// is TCP.
     fn served_by(&self, session: i32, tcp: Option<Arc<TcpConnection>>);
 }
 
@@ -85,7 +86,7 @@ impl StreamMeter for Unmetered {
     fn served_by(&self, _: i32, _: Option<Arc<TcpConnection>>) {}
 }
 
-/// A watch over something that the streams must not get too far ahead of, for example the standbys of the server. One thread calls
+/// Watches something that must keep up with the streams, for example the standbys of the server. One thread calls
 /// it, about four times a second, while others load. It ends when it is dropped.
 pub trait LoadWatch: Send {
     /// Looks once; the call may block. If it fails, the run stops, because its user does not want it to continue

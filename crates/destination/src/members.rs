@@ -5,8 +5,8 @@
 //! key, and no row of the reference has this number.
 //!
 //! 1. [`OpenRun::member_numbers`](crate::OpenRun::member_numbers) gives the numbers.
-//! 2. [`UnitStream::commit`](crate::UnitStream::commit) keeps the keys of all numbers that its rows may have, in the same
-//!    transaction: a run that is killed finds them again.
+//! 2. [`UnitStream::commit`](crate::UnitStream::commit) keeps the keys of all numbers that its rows may have, in the
+//!    same transaction: a run that is killed finds them again.
 //! 3. [`OpenRun::publish`](crate::OpenRun::publish) adds the members that a staged row has. If the reference has got a
 //!    row with one of the keys meanwhile, the number of that row replaces the member's number in the staged rows.
 
@@ -46,7 +46,8 @@ impl MembersPlan {
         }
     }
 
-    /// The refusal of a reference without a unique index on these columns, which are its key or its number. `statement` makes one.
+    /// The refusal of a reference without a unique index on these columns, which are its key or its number. `statement`
+    /// makes one.
     pub fn lacks_unique_index(&self, columns: &[String], statement: String) -> Error {
         let otherwise = match columns == self.key {
             true => "two runs could add the same member twice",

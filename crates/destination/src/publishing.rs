@@ -10,8 +10,8 @@ use crate::error::{Error, Result};
 use crate::members::AddedMembers;
 use crate::split_record::SplitRecord;
 
-/// Steps of [`OpenRun::publish`](crate::OpenRun::publish) and of [`RunLedger::undo`](crate::RunLedger::undo), for tests that end
-/// the process at one of them.
+/// Steps of [`OpenRun::publish`](crate::OpenRun::publish) and of [`RunLedger::undo`](crate::RunLedger::undo), for tests
+/// that end the process at one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PublishStep {
     /// Some of the work is done, and none of it is visible.
@@ -35,9 +35,9 @@ pub trait RowsInSource {
     /// with this unit before, the rejects of that time do not count any more.
     fn begin(&mut self, target: usize, unit: usize) -> Result<u64>;
 
-    /// Finds rows of the unit, and passes each one to `see`, so that the destination can compare it with the staged row.
-    /// `refused` is in the order of the rows, `records` are those of the run's splits. Returns the number of
-    /// rows that were found in each split; `None` if the source has other rows than those that were loaded.
+    /// Finds rows of the unit, and passes each one to `see`, so that the destination can compare it with the staged
+    /// row. `refused` is in the order of the rows, `records` are those of the run's splits. Returns the number of rows
+    /// that were found in each split; `None` if the source has other rows than those that were loaded.
     fn find(
         &mut self,
         refused: &[RefusedStagedRow],
@@ -103,7 +103,8 @@ pub struct MergedRows {
     pub changed: u64,
     /// Rows that were written over the row of their key, or over its current version.
     pub overwritten: u64,
-    /// Rows that are equal to the current version of their key. Without versions each row with a known key is overwritten.
+    /// Rows that are equal to the current version of their key. Without versions each row with a known key is
+    /// overwritten.
     pub unchanged: u64,
 }
 

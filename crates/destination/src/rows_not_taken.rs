@@ -12,9 +12,9 @@ pub struct Written {
     /// of them is a misfit. Only a unit that was begun with [`LoadMethod::Careful`](crate::LoadMethod::Careful) has
     /// such rows.
     pub refused: Vec<RefusedRow>,
-    /// The first row that was not handled, if the destination stopped before the last one; it is larger than 0. The engine
-    /// counts the rows that were not taken, and calls again with the rest of the batch. So a careful load ends soon after the
-    /// limit of rejects is exceeded.
+    /// The first row that was not handled, if the destination stopped before the last one; it is larger than 0. The
+    /// engine counts the rows that were not taken, and calls again with the rest of the batch. So a careful load ends
+    /// soon after the limit of rejects is exceeded.
     pub rest: Option<usize>,
 }
 

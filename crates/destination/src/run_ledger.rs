@@ -18,12 +18,12 @@ pub trait RunLedger: Send + Sync {
     /// Calls `see` with each unit of a run in the ledger, in any order. A run may have a hundred thousand units, so at
     /// most a few thousand are in memory at a time. `see` makes no call of the destination.
     ///
-    /// After [`begin`](crate::Destination::begin) has resumed a run, the ledger has only those of its units whose rows are in
-    /// staging as they were committed.
+    /// After [`begin`](crate::Destination::begin) has resumed a run, the ledger has only those of its units whose rows
+    /// are in staging as they were committed.
     fn units(&self, run: &RunRecord, see: &mut dyn FnMut(UnitRecord)) -> Result<()>;
 
-    /// Calls `see` with each unit of a run and the sums over its records, in any order, if the server can add them up. `false`
-    /// if it cannot: then nothing was seen, and the engine adds up the records of [`units`](RunLedger::units).
+    /// Calls `see` with each unit of a run and the sums over its records, in any order, if the server can add them up.
+    /// `false` if it cannot: then nothing was seen, and the engine adds up the records of [`units`](RunLedger::units).
     fn unit_totals(&self, _run: &RunRecord, _see: &mut dyn FnMut(UnitTotal)) -> Result<bool> {
         Ok(false)
     }
@@ -54,8 +54,8 @@ pub trait RunLedger: Send + Sync {
     /// and other processes can take the lock meanwhile.
     fn is_held(&self, run: &RunRecord) -> Result<Option<bool>>;
 
-    /// The text of [`NewRun::lineage`](crate::NewRun::lineage) with which the run was begun, or resumed last. `None` if it
-    /// was not kept: the destination keeps none, or an older version of Inrush has begun the run.
+    /// The text of [`NewRun::lineage`](crate::NewRun::lineage) with which the run was begun, or resumed last. `None` if
+    /// it was not kept: the destination keeps none, or an older version of Inrush has begun the run.
     fn lineage(&self, _run: &RunRecord) -> Result<Option<String>> {
         Ok(None)
     }
@@ -82,8 +82,8 @@ pub trait RunLedger: Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Gives up a stopped run: removes its staging, and records this in the ledger. If another process holds the run, fails
-    /// with [`Error::Held`](crate::Error::Held).
+    /// Gives up a stopped run: removes its staging, and records this in the ledger. If another process holds the run,
+    /// fails with [`Error::Held`](crate::Error::Held).
     fn discard(&self, run: &PastRun) -> Result<()>;
 
     /// Takes the rows of a switched run out of its targets again, and records this in the ledger

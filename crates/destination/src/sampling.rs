@@ -1,4 +1,5 @@
-//! Samples of a destination's server: an optional part of the contract, for destinations whose streams are sessions of a server.
+//! Samples of a destination's server: an optional part of the contract, for destinations whose streams are sessions of
+//! a server.
 //!
 //! The engine samples all streams ten times a second. Only the server knows what a stream waits for while it sends
 //! rows.
@@ -22,19 +23,19 @@ pub struct ServerFigures {
     pub checkpoints_requested: Option<u64>,
 }
 
-/// Asks a server what the sessions of a run's streams do, over a session of its own. One thread at a time calls it, about ten
-/// times a second, while others load. The calls block.
+/// Asks a server what the sessions of a run's streams do, over a session of its own. One thread at a time calls it,
+/// about ten times a second, while others load. The calls block.
 pub trait SessionSampler: Send {
     /// The kind of the server.
     fn kind(&self) -> ServerKind;
 
-    /// The states of the sessions with these [numbers](crate::UnitStream::session_number) now. A call takes no longer than
-    /// two seconds. After an error it is not called again; the load goes on without samples, and the report says why. A
-    /// sampler that connects again later returns no states until then.
+    /// The states of the sessions with these [numbers](crate::UnitStream::session_number) now. A call takes no longer
+    /// than two seconds. After an error it is not called again; the load goes on without samples, and the report says
+    /// why. A sampler that connects again later returns no states until then.
     fn look(&mut self, sessions: &[i32]) -> Result<Vec<SeenSession>>;
 
-    /// The figures of the server now; `None` while it is not connected. Asked after a first look, and again at the end of the
-    /// load.
+    /// The figures of the server now; `None` while it is not connected. Asked after a first look, and again at the end
+    /// of the load.
     fn figures(&mut self) -> Result<Option<ServerFigures>>;
 
     /// True if the session is a process of this machine, and the session's number is the process id. Its use of the CPU

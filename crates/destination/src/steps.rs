@@ -1,8 +1,8 @@
 //! The steps that a run performs at a destination, as `inrush check` prints them.
 //!
 //! A destination makes the text of each step in one place: the run performs it with values, and
-//! [`Destination::steps`](crate::Destination::steps) shows it with words in angle brackets for the values that only the run
-//! can know.
+//! [`Destination::steps`](crate::Destination::steps) shows it with words in angle brackets for the values that only the
+//! run can know.
 
 use std::fmt;
 
@@ -72,8 +72,8 @@ pub struct Step {
 pub enum Action {
     /// A statement, without a semicolon.
     Statement(String),
-    /// A statement that only the run can perform: it has words in angle brackets for values that only the run can know, or
-    /// rows follow it.
+    /// A statement that only the run can perform: it has words in angle brackets for values that only the run can know,
+    /// or rows follow it.
     Sketch(String),
     /// Something that is not a statement, in words: `write a file`, `send the rows`.
     Other(String),

@@ -136,11 +136,12 @@ pub struct TargetPlan {
     /// How rows are merged, for [`WriteMode::Upsert`]. Plans that an earlier version wrote into a ledger lack it.
     #[serde(default)]
     pub merge: Option<MergePlan>,
-    /// The tables to which lookups of its flow add members. Plans that an earlier version wrote into a ledger lack them.
+    /// The tables to which lookups of its flow add members. Plans that an earlier version wrote into a ledger lack
+    /// them.
     #[serde(default)]
     pub members: Vec<MembersPlan>,
-    /// A text of any length: the name of the target, and everything that affects its rows, such as format and types. Staged
-    /// rows with another shape cannot be used.
+    /// A text of any length: the name of the target, and everything that affects its rows, such as format and types.
+    /// Staged rows with another shape cannot be used.
     pub shape: String,
     /// Statements of the user that the publishing transaction runs first.
     pub pre_sql: Vec<String>,

@@ -10,9 +10,9 @@
 //!
 //! # Why it is sound
 //!
-//! DuckDB keeps the address of the stream's structure, and copies the structure each time it reads the view. The structure
-//! and its state are on the heap, and live as long as the [`RowView`], which drops its view first. No panic unwinds through
-//! DuckDB. The stream's release does nothing, as DuckDB expects of the copies.
+//! DuckDB keeps the address of the stream's structure, and copies the structure each time it reads the view. The
+//! structure and its state are on the heap, and live as long as the [`RowView`], which drops its view first. No panic
+//! unwinds through DuckDB. The stream's release does nothing, as DuckDB expects of the copies.
 #![expect(
     unsafe_code,
     reason = "DuckDB calls it by Arrow's stream interface of C"

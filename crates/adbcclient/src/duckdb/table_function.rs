@@ -1,8 +1,8 @@
 //! The table function from which DuckDB reads rows: `SELECT * FROM inrush_rows(7)`.
 //!
 //! DuckDB asks it for its columns. Then it calls it for one vector of rows at a time, on one thread, until no rows are
-//! left. Each call waits for the reader that has the rows. A source can be filled more than once: a statement reads the rows
-//! that the source has when the statement begins.
+//! left. Each call waits for the reader that has the rows. A source can be filled more than once: a statement reads the
+//! rows that the source has when the statement begins.
 //!
 //! # Why it is sound
 //!

@@ -5,9 +5,9 @@
 //!
 //! # Why it is sound
 //!
-//! DuckDB flattens the arguments of a function of its C interface, so each vector has an element of 16 bytes for each row
-//! (`duckdb_string_t` in `duckdb.h`), which stays valid during the call. The function itself belongs to DuckDB, which
-//! releases it by the destructor callback. No panic unwinds through DuckDB.
+//! DuckDB flattens the arguments of a function of its C interface, so each vector has an element of 16 bytes for each
+//! row (`duckdb_string_t` in `duckdb.h`), which stays valid during the call. The function itself belongs to DuckDB,
+//! which releases it by the destructor callback. No panic unwinds through DuckDB.
 #![expect(unsafe_code, reason = "DuckDB calls it by its functions of C")]
 
 use std::ffi::c_void;
@@ -38,7 +38,8 @@ impl Link {
     pub fn add_text_check(&self, check: TextCheck) -> AdbcResult<()> {
         let functions = self.functions();
         let name = c_text(check.name)?;
-        // SAFETY: the connection is open; the handles are made and destroyed here, and DuckDB copies what they describe.
+        // SAFETY: the connection is open; the handles are made and destroyed here, and DuckDB copies what they
+        // describe.
         let state = unsafe {
             let mut function = (functions.create_scalar_function)();
             let mut texts = (functions.create_logical_type)(match check.is_of_bytes {

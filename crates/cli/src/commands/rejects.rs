@@ -181,8 +181,8 @@ fn replay(
     Ok(success.report.exit_status)
 }
 
-/// The outcome of a replay, in words. If the flow has several outputs, each of them counts every row, so the text does not
-/// mention rows that somebody has removed or added.
+/// The outcome of a replay, in words. If the flow has several outputs, each of them counts every row, so the text does
+/// not mention rows that somebody has removed or added.
 fn closed(run: &RunName, rows_rejected: u64, has_outputs: bool, report: &RunReport) -> String {
     let account = &report.account;
     let had = counted(rows_rejected, "row");

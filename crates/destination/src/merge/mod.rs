@@ -1,13 +1,13 @@
-//! Merges the staged rows of a target by their key, for destinations that do it by statements of SQL, in the transaction of
-//! their publish.
+//! Merges the staged rows of a target by their key, for destinations that do it by statements of SQL, in the
+//! transaction of their publish.
 //!
 //! Rows whose key is in the target are written by an UPDATE, the others by an INSERT. One statement that does both
 //! (`MERGE`, `INSERT ... ON CONFLICT`) would not keep versions, and has its own hazards in each database. Before the
 //! target is changed, a query counts how many rows will be inserted and changed, because not every driver counts the
 //! rows of a statement. Another query compares the target with the staged rows afterwards.
 //!
-//! A target that keeps versions has one current version of each key, whose end is NULL. Then the UPDATE is preceded by one
-//! that ends the current versions of changed rows; their new versions are among the inserted rows.
+//! A target that keeps versions has one current version of each key, whose end is NULL. Another UPDATE then comes
+//! first: it ends the current versions of changed rows. Their new versions are among the inserted rows.
 //!
 //! A destination says how its database writes these statements ([`MergeDialect`]), and runs them ([`MergeSession`]).
 
@@ -157,8 +157,8 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Performs the merge of `staged` rows, as the run's target with the index `place`. `started_at` is the start of the run,
-    /// in microseconds since 1970-01-01T00:00:00Z.
+    /// Performs the merge of `staged` rows, as the run's target with the index `place`. `started_at` is the start of
+    /// the run, in microseconds since 1970-01-01T00:00:00Z.
     pub fn perform(
         &self,
         session: &mut dyn MergeSession,

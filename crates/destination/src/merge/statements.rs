@@ -79,8 +79,8 @@ impl<'a> Merge<'a> {
         self.values().filter(|name| !is_tracked(name)).collect()
     }
 
-    /// Counts joined rows, new ones, changed ones, overwritten ones, and changed ones whose version did not begin before
-    /// `moment`.
+    /// Counts joined rows, new ones, changed ones, overwritten ones, and changed ones whose version did not begin
+    /// before `moment`.
     pub(super) fn count(&self, moment: &str) -> String {
         let known = format!("{} IS NOT NULL", self.known());
         let function = self.dialect.count();

@@ -12,8 +12,8 @@ use crate::ledger_row::LedgerRow;
 pub const ENTERING: &str = "cannot record a change of a target in the ledger";
 
 impl SqlLedger {
-    /// Records the change of a target, in the transaction of the publish. `own` are the values of the columns that only this
-    /// database has, with a comma before each.
+    /// Records the change of a target, in the transaction of the publish. `own` are the values of the columns that only
+    /// this database has, with a comma before each.
     pub fn enter_change(
         &self,
         session: &mut impl LedgerSession,
@@ -37,8 +37,8 @@ impl SqlLedger {
         )
     }
 
-    /// The changes of a run, each with its target. `read` reads the change from a row; the columns that only this database
-    /// has come last. The table exists.
+    /// The changes of a run, each with its target. `read` reads the change from a row; the columns that only this
+    /// database has come last. The table exists.
     pub fn changes<C>(
         &self,
         session: &mut impl LedgerSession,
@@ -56,7 +56,8 @@ impl SqlLedger {
             .collect()
     }
 
-    /// Drops the tables that keep rows of a target until the same package replaces it again. The table of changes exists.
+    /// Drops the tables that keep rows of a target until the same package replaces it again. The table of changes
+    /// exists.
     pub fn drop_kept(
         &self,
         session: &mut impl LedgerSession,

@@ -39,8 +39,8 @@ pub trait LedgerSession {
 pub struct LedgerDialect {
     /// Writes a text as a literal.
     pub text: fn(&str) -> String,
-    /// The hint that leaves out rows which another session is changing. Without it the query waits for them, unless the database
-    /// has row versions.
+    /// The hint that leaves out rows which another session is changing. Without it the query waits for them, unless the
+    /// database has row versions.
     pub passes_locked: &'static str,
     /// The hint that reads rows whether they are committed or not.
     pub reads_uncommitted: &'static str,

@@ -232,7 +232,8 @@ impl SqlLedger {
         )
     }
 
-    /// Notes that a target has no rows of earlier runs any more. Returns these runs, each with the number of its rows there.
+    /// Notes that a target has no rows of earlier runs any more. Returns these runs, each with the number of its rows
+    /// there.
     pub fn mark_gone<S: LedgerSession>(
         &self,
         session: &mut S,
