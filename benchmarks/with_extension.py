@@ -9,7 +9,7 @@ side's programs to their end. In the first round the rows of each side are compa
 a `\copy` made of the files.
 
 The demo is measured too, into a database with the extension and into one without it. Its times are
-those of its report, from the start of the run to its end.
+taken from its report, and count from the start of the run to its end.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Links: two columns of numbers, so most of the cost is that of the row, not of its values."""
+"""Links: two columns of numbers, so most of the cost is for each row, not for its values."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 //! Measures the encoders of Arrow columns: COPY binary with each instruction set, COPY text, and packets of a SQL
 //! Server bulk load.
 //!
-//! - `copy binary`, `copy text`: the batches of one chunk, with all columns and with each column alone. The bytes of
-//!   the rates are those that COPY sends.
-//! - `text to copy binary`: scan, conversion and encoding of lineitem's text on one core. The bytes of
-//!   the rates are those of the text.
+//! - `copy binary`, `copy text`: the batches of one chunk, with all columns and with each column alone. The rates count
+//!   the bytes that COPY sends.
+//! - `text to copy binary`: scan, conversion and encoding of lineitem's text on one core. The rates count the bytes of
+//!   the text.
 //! - `tds rows`, `text to tds rows`: the same measurements for packets of SQL Server, with lineitem's text columns in
 //!   UTF-8, in a code page and in UTF-16.
 

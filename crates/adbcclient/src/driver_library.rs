@@ -15,7 +15,7 @@ pub const DUCKDB_ENTRYPOINT: &str = "duckdb_adbc_init";
 /// The least address space for DuckDB's library, its buffers and its threads.
 const DUCKDB_BYTES: u64 = 1 << 30;
 
-/// DuckDB's library: that of its wheel, or the one that the option `driver` names.
+/// DuckDB's library: from its wheel, or the file that the option `driver` names.
 pub fn duckdb_library(option: Option<&str>, site_packages: Option<&Path>) -> Result<PathBuf> {
     if let Some(space) = lacks(DUCKDB_BYTES) {
         return Err(Error::Unsuitable {

@@ -172,7 +172,7 @@ pub fn refuse_password(argument: &str, url: &str) -> Result<(), CommandError> {
     })
 }
 
-/// Like [`refuse_password`], for the options of a database. `argument` takes them: `--option`.
+/// Like [`refuse_password`], for the options of a database. `argument` is the argument that takes them, `--option`.
 pub fn refuse_secrets(argument: &str, options: &[(String, String)]) -> Result<(), CommandError> {
     let mut options = options.iter();
     options.try_for_each(|(option, value)| refuse_secret(argument, option, value))

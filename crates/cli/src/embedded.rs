@@ -291,8 +291,8 @@ fn start(
     Ok(EmbeddedServer::start(options)?)
 }
 
-/// The folders of Python packages that may contain the wheel: the one that Python named, else those of the environment
-/// in which this program is installed.
+/// The folders of Python packages that may contain the wheel: the folder that Python named, otherwise the folders of
+/// the environment in which this program is installed.
 fn site_packages(surroundings: &Surroundings) -> Vec<PathBuf> {
     if let Some(folder) = &surroundings.site_packages {
         return vec![folder.clone()];

@@ -72,7 +72,7 @@ pub struct RunSetup<'a> {
     pub disposable: Option<PathBuf>,
     /// The stop that a signal sets; after the run it still shows a signal that came too late.
     pub stop: Stop,
-    /// A hint for an error, for commands whose fix differs from that of `inrush run`.
+    /// A hint for an error, for commands whose fix differs from the fix of `inrush run`.
     pub hint: Option<Hint<'a>>,
     /// Rows of a program, in place of what the only flow names.
     pub rows: Option<RowStream>,

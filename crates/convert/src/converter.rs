@@ -418,8 +418,8 @@ impl Converter {
         rows::reject(chunk, records, record, at, error)
     }
 
-    /// The arrays of all columns over the selected rows. At most one fault is noted for each row: that of its first
-    /// column at fault.
+    /// The arrays of all columns over the selected rows. At most one fault is noted for each row: the fault of its
+    /// first column at fault.
     fn arrays(&mut self, batch: &Batch<'_>, bad_rows: &mut Vec<BadRow>) -> Vec<ArrayRef> {
         let Converter {
             columns,

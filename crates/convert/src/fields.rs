@@ -1,5 +1,5 @@
-//! The fields of one column over the rows of a batch: their positions, which are NULL, and the text of those that had
-//! to be unescaped.
+//! The fields of one column over the rows of a batch: their positions, which of them are NULL, and the text of the
+//! fields that had to be unescaped.
 //!
 //! After this step a field is valid UTF-8 without a NUL byte, or its row is rejected.
 //!
@@ -196,7 +196,7 @@ impl Gatherer {
 
     /// The fields whose spans have been filled in.
     pub fn gathered<'a>(&'a mut self, input: &GatherInput<'a>) -> Fields<'a> {
-        // A kernel may read past the end of a text, even of an empty text.
+        // A kernel may read past the end of a field, so the unescaped text gets padding unless no field is in it.
         if self.unescaped.is_empty() {
             return self.fields(input, self.null_count == 0);
         }

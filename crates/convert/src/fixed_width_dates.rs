@@ -17,7 +17,7 @@ pub(super) struct FixedWidth {
 }
 
 impl FixedWidth {
-    /// The format as one of fixed width; `None` if it is not.
+    /// The format, prepared for quick reading; `None` if one of its parts has no fixed position.
     pub fn of(format: &str, format_use: FormatUse) -> Option<FixedWidth> {
         let mut fixed = FixedWidth {
             literals: Vec::new(),

@@ -165,7 +165,7 @@ pub fn convert_one(column: &Column, text: &str) -> Result<KeyValue, ValueError> 
     convert_first(column, Some(text))
 }
 
-/// Like [`convert_one`], for a field that can be NULL, which a key never is.
+/// Like [`convert_one`], for a field that may be NULL. A key may not be NULL.
 pub fn convert_first(column: &Column, text: Option<&str>) -> Result<KeyValue, ValueError> {
     let refused = |error: ConvertError| ValueError::syntax(error.to_string());
     let converter = ColumnConverter::new(column).map_err(refused)?;

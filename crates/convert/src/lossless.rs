@@ -2,8 +2,8 @@
 //! part of a number; and in columns of whole numbers a point or an exponent, because `1.000` may mean a thousand.
 //!
 //! The kernels refuse numbers whose value would change (fractions, overflow), and
-//! [`ExactFloat`](super::exact_float::ExactFloat) those that a float would change. This module is about texts that are
-//! equal as numbers but may be codes. It runs after the kernel, so columns without the check cost nothing.
+//! [`ExactFloat`](super::exact_float::ExactFloat) refuses numbers that a float would change. This module is about texts
+//! that are equal as numbers but may be codes. It runs after the kernel, so columns without the check cost nothing.
 
 use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::reject::RejectCode;

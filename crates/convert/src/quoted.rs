@@ -72,7 +72,7 @@ impl SimpleQuotes {
         let window: &Window = text[inner..inner + WINDOW_BYTES]
             .try_into()
             .expect("a window long");
-        // The first quote or escape is the one that closes the field.
+        // The field is simple only if its first quote or escape is the closing quote.
         let length = first_of(window, self.special);
         let closes = inner + length + 1 == end && text[end - 1] == self.quote;
         closes.then_some(Span {

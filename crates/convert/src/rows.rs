@@ -1,5 +1,5 @@
-//! Selects the records of a chunk that become rows of a batch, and rejects the others: faults in the form of a record
-//! are found before any of its values is converted.
+//! Selects the records of a chunk that become rows of a batch, and rejects the others. So faults in the form of a
+//! record are found before any of its values is converted.
 
 use std::ops::Range;
 use std::sync::Arc;

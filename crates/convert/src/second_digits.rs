@@ -55,7 +55,7 @@ impl SecondDigits {
             std::cmp::Ordering::Equal if needed > kept + 1 => std::cmp::Ordering::Greater,
             ordering => ordering,
         };
-        // If no digit is kept, the last kept digit is that of the second itself.
+        // If no digit after the point is kept, the last kept digit is the last digit of the second itself.
         let is_odd = match kept {
             0 => second_is_odd,
             _ => (down / step) % 2 == 1,

@@ -1,5 +1,5 @@
 //! The abilities of a destination. The plan refuses a package that needs an ability which the destination lacks, and
-//! lists the promises that it does not make.
+//! lists the promises that the destination does not make.
 //!
 //! The macro below has the table of all abilities: each with its name, the setting that asks for it, what a destination
 //! with it can do, and the fix. The text of a refusal is built from this table, and so is the table in

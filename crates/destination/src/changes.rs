@@ -22,9 +22,9 @@ pub enum What {
     Filled,
     /// It replaced all rows, or the rows of some partitions.
     Replaced,
-    /// It added rows to those of the table.
+    /// It added rows to the table, which keeps its earlier rows.
     Added,
-    /// It merged rows into those of the table.
+    /// It merged rows into the rows of the table.
     Merged,
 }
 
@@ -251,8 +251,8 @@ impl UndoCheck<'_> {
         }
     }
 
-    /// Fails unless the table that keeps the replaced rows has all of them. `rows` is their number; `None` if it is not
-    /// a table.
+    /// Fails unless `kept`, the table that keeps the replaced rows, has all of them. `rows` is the number of rows in
+    /// `kept`; `None` if `kept` is not a table.
     pub fn require_kept(&self, kept: &str, rows: Option<u64>) -> Result<()> {
         let before = self.change.rows_before;
         match rows == Some(before) {

@@ -48,7 +48,7 @@ impl RunState {
 pub struct RunRecord {
     /// Its number: larger than those of all runs before it in this ledger.
     pub run_id: RunId,
-    /// Its name, which is also that of its folder.
+    /// Its name, which is also the name of its folder.
     pub name: RunName,
     /// Identifies the package and its targets.
     pub run_key: RunKey,

@@ -36,8 +36,8 @@ pub trait RowsInSource {
     fn begin(&mut self, target: usize, unit: usize) -> Result<u64>;
 
     /// Finds rows of the unit, and passes each one to `see`, so that the destination can compare it with the staged
-    /// row. `refused` is in the order of the rows, `records` are those of the run's splits. Returns the number of rows
-    /// that were found in each split; `None` if the source has other rows than those that were loaded.
+    /// row. `refused` has rows in their order, and `records` has the records of the run's splits. Returns the number of
+    /// rows that were found in each split; `None` if the source has other rows than those that were loaded.
     fn find(
         &mut self,
         refused: &[RefusedStagedRow],
@@ -45,7 +45,7 @@ pub trait RowsInSource {
         see: &mut dyn FnMut(&RecordBatch),
     ) -> Result<Option<Vec<(SplitKey, u64)>>>;
 
-    /// Takes the rows that were found as rejects.
+    /// Makes rejects of the rows that were found.
     fn reject(&mut self) -> Result<()>;
 }
 

@@ -96,7 +96,7 @@ pub enum StatementEnd {
     /// Statements end with a semicolon.
     #[default]
     Semicolon,
-    /// Statements end with a semicolon and a line `GO`, which makes each a batch of its own.
+    /// Statements end with a semicolon and a line `GO`, which makes each of them a separate batch.
     Batch,
 }
 

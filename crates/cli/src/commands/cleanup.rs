@@ -19,7 +19,7 @@ fn left_alone(run: &StoppedRun) -> String {
         false => format!(
             "run its command again to load the rest, or give the run up with `inrush cleanup --run {name}`: these rows stay"
         ),
-        // The wording is that of the plan's refusal of such a run.
+        // The plan refuses such a run in the same words.
         true => format!(
             "another version of Inrush loaded them, so the command of this version refuses the run: resume it with the \
              version that began it; or delete these rows and give the run up: inrush cleanup --run {name}"

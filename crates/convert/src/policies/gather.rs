@@ -152,7 +152,7 @@ fn append(unescaped: &mut Vec<u8>, text: &[u8]) -> Span {
     let start = unescaped.len() as u32 | UNESCAPED;
     unescaped.extend_from_slice(text);
     if text.is_empty() {
-        // A chunk without any text would have no padding either.
+        // If the unescaped text stayed empty, it would get no padding.
         unescaped.push(b' ');
     }
     Span {

@@ -128,7 +128,7 @@ impl Gatherer {
     }
 }
 
-/// One bit for each field, which is set if the field is not NULL. The lowest bit is that of the first field.
+/// One bit for each field, which is set if the field is not NULL. The lowest bit is for the first field.
 pub(in super::super) fn present_bits(spans: &[Span], instructions: Instructions) -> Vec<u8> {
     #[cfg(target_arch = "x86_64")]
     if instructions.has_avx512() {

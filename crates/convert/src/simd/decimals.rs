@@ -76,7 +76,8 @@ fn without_points(written: &DigitWords, scale: u32) -> (DigitWords, __mmask8) {
     if has_point == 0 {
         return (unchanged(written.low, written.high), 0);
     }
-    // The digits before the point are shifted over it, and so is the last digit of the high word.
+    // The digits before the point are shifted by one place, over the point. The last digit of the high word moves into
+    // the low word.
     let fraction = _mm512_set1_epi64(fraction as i64);
     let moved = _mm512_or_si512(
         _mm512_slli_epi64::<8>(written.low),

@@ -85,7 +85,7 @@ pub(super) fn store_128(low: __m512i, high: __m512i, target: &mut [u128; LANES])
     let first = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);
     let second = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
     let target = target.as_mut_ptr().cast::<__m512i>();
-    // SAFETY: the target has 128 bytes, twice those of a register.
+    // SAFETY: the target has 128 bytes, twice as many as a register.
     unsafe {
         _mm512_storeu_si512(target, _mm512_permutex2var_epi64(low, first, high));
         _mm512_storeu_si512(target.add(1), _mm512_permutex2var_epi64(low, second, high));
@@ -97,7 +97,7 @@ pub(super) fn store_128(low: __m512i, high: __m512i, target: &mut [u128; LANES])
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 pub(super) fn store_widened(values: __m512i, target: &mut [i128; LANES]) {
     let signs = _mm512_srai_epi64::<63>(values);
-    // SAFETY: both integers have the same size and alignment, and every value is one of the other.
+    // SAFETY: both integer types have the same size and alignment, and any bits are a valid value of both.
     let target = unsafe { &mut *std::ptr::from_mut(target).cast::<[u128; LANES]>() };
     store_128(values, signs, target);
 }

@@ -28,7 +28,7 @@ use crate::target::{ColumnPlan, MergePlan, TargetPlan, VersionColumns};
 /// The placeholder for the start of the run in a plan.
 const START: &str = "<start of the run>";
 
-/// How a database writes the statements of a merge. The defaults are those of the SQL standard, as far as it has them.
+/// How a database writes the statements of a merge. The defaults follow the SQL standard where it is enough.
 pub trait MergeDialect {
     /// A column of the key in a table, as the unique index on the key compares it.
     fn key_term(&self, table: &str, column: &str) -> String {

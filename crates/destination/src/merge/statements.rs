@@ -70,7 +70,7 @@ impl<'a> Merge<'a> {
         columns.filter(|name| !self.merge.key.iter().any(|key| key == name))
     }
 
-    /// The filled columns that are written over those of `t`.
+    /// The filled columns whose values replace the values in `t`.
     fn overwritten(&self) -> Vec<&'a str> {
         let is_tracked = |name: &str| match &self.merge.versions {
             Some(versions) => versions.tracked.iter().any(|other| other == name),
@@ -79,8 +79,8 @@ impl<'a> Merge<'a> {
         self.values().filter(|name| !is_tracked(name)).collect()
     }
 
-    /// Counts joined rows, new ones, changed ones, overwritten ones, and changed ones whose version did not begin
-    /// before `moment`.
+    /// Counts five kinds of rows: joined, new, changed and overwritten rows, and changed rows whose version did not
+    /// begin before `moment`.
     pub(super) fn count(&self, moment: &str) -> String {
         let known = format!("{} IS NOT NULL", self.known());
         let function = self.dialect.count();

@@ -25,7 +25,7 @@ pub enum ColumnForm {
     Enum,
     /// JSON, by its text.
     Json,
-    /// JSON that the destination stores in a form of its own.
+    /// JSON that the destination stores in another form than the text.
     Jsonb,
     /// Binary values.
     Bytea,
