@@ -1,8 +1,7 @@
 """Compares the load generator with pgbench: the same statement on the same server, in turn.
 
-`inrush bench calls` must make at least 0.95 times as many calls per second as pgbench, and use at
-most 1.1 times pgbench's processor time of the client per call. pgbench gets as many threads as
-Inrush has.
+Calls per second of `inrush bench calls` must be at least 0.95 of pgbench's, and processor time of
+the client per call at most 1.1 of it. pgbench gets as many threads as Inrush has.
 
     .venv/bin/python benchmarks/clients_vs_pgbench.py --clients 1,4,8,16 --seconds 5 --rounds 5
 """

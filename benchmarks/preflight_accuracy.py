@@ -1,6 +1,6 @@
 """Compares preflight's prediction with the run: lineitem into the embedded server.
 
-Each round makes, for each number of streams, a preflight and then its run, each with a new embedded
+In each round, and for each number of streams: a preflight, then its run, each with a new embedded
 server. The run finds the prediction by itself; the figures of its report are compared.
 """
 

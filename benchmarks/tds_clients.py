@@ -1,4 +1,4 @@
-"""Compares clients of SQL Server that load lineitem, by rows per second of processor time.
+"""Compares clients of SQL Server that load lineitem: rows per second of a client's core.
 
 Inrush and foreign clients load the same file, in turn, by one session each. Packets have 32,767
 bytes, or the most that TLS allows. The server is a sink and not a SQL Server, so its time does not
