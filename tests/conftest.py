@@ -27,7 +27,10 @@ _FILES = pytest.StashKey[Path]()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Put the files of tests beside the servers; a failed test's stay until the next session."""
+    """Put the files of tests beside the servers.
+
+    The files of a failed test stay until the next session.
+    """
     is_worker = hasattr(config, "workerinput")
     if not is_worker and config.option.basetemp is None and not config.option.collectonly:
         lock = ExitStack()
@@ -46,7 +49,10 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """Do not name tests by bytes, which contain times: all processes must agree on the names."""
+    """Use no bytes in the names of tests.
+
+    Bytes contain times, but all processes must use the same names.
+    """
     return "bytes" if isinstance(val, bytes) else None
 
 
@@ -60,17 +66,17 @@ def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def session_folder() -> Iterator[Path]:
-    """Return a folder for what the tests of all files share; see `servers_folder`."""
+    """Return a folder for files that all test modules share; see `servers_folder`."""
     with servers.session_folder() as folder:
         yield folder
 
 
 @pytest.fixture(scope="module")
 def servers_folder(session_folder: Path) -> Iterator[Path]:
-    """Return a folder that the servers' user can enter, its path short enough for a socket.
+    """Return a folder that the servers' user can enter; its path is short enough for a socket.
 
-    The folder is removed after its file of tests, because the servers of all files together would
-    take gigabytes of memory.
+    The folder is removed after the tests of a module, because the servers of all modules together
+    would take gigabytes of memory.
     """
     folder = session_folder / f"{next(_file_numbers)}"
     folder.mkdir(mode=0o755)

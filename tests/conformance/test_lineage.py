@@ -42,7 +42,7 @@ def load(inrush: Inrush, place: Place, gross: str, mode: str = "create", **envir
 
 
 def told(inrush: Inrush, place: Place, name: str) -> list[dict[str, Any]]:
-    """Return the command's answer about a name, as JSON."""
+    """Return the JSON that `inrush lineage` prints about a name."""
     output = inrush("lineage", name, *place.words, "--json").expect(CLEAN).output
     runs: list[dict[str, Any]] = json.loads(output)
     return runs

@@ -48,9 +48,9 @@ def test_another_number_of_streams_keeps_all_units(
 # The rows of each file of a load that puts small files together; the fourth file is too large.
 FILES = (30, 0, 70, 2_000, 1, 40)
 MERGE_BYTES = 20_000
-# The splits of each unit.
+# The files of each unit.
 UNITS = [["part.0.csv", "part.1.csv", "part.2.csv"], ["part.3.csv"], ["part.4.csv", "part.5.csv"]]
-# By file, the lines of the rows whose number is not a number.
+# For each file, the lines that have a text in place of the number.
 BAD = {"part.0.csv": (4, 9), "part.2.csv": (70,), "part.5.csv": (2,)}
 
 
@@ -101,7 +101,7 @@ class Merged:
         assert (self.place.rows(TABLE, TYPES) or []) == list(before)
 
     def assert_done(self, outcome: Outcome) -> None:
-        """Fail unless the table has the rows, in a file for each unit."""
+        """Fail unless the table has the rows, in one Parquet file for each unit."""
         outcome.expect(LOADED_WITH_REJECTS if self.bad else CLEAN)
         assert self.place.rows(TABLE, TYPES) == self.rows
         assert self.place.tables() == {TABLE}
@@ -212,7 +212,7 @@ def test_a_file_that_changed_since_is_found_within_its_unit(merged: Merged) -> N
     merged.killed_at("before_switch", 2)
     path = merged.inrush.folder / "part.4.csv"
     text = path.read_text()
-    # The same size and the same number of rows.
+    # The changed file keeps its size and its number of rows.
     path.write_text(text.replace("note ", "Note "))
     refused = merged.run(2)
     assert refused.status not in (CLEAN, LOADED_WITH_REJECTS), refused.said

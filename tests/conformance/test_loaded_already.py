@@ -31,7 +31,7 @@ def test_it_says_if_the_package_has_changed_since(make_job: MakeJob) -> None:
         outcome = job.run().expect(CLEAN, "already loaded")
         assert (said in outcome.said) == is_told, outcome.said
         job.assert_done()
-    # The rows of the last load are those of the package as it is now.
+    # The last load now used the changed package, so the message does not mention a change.
     job.run("--again").expect(CLEAN)
     assert said not in job.run().expect(CLEAN, "already loaded").said
     job.assert_done()
@@ -113,7 +113,7 @@ def test_a_table_that_was_dropped_is_loaded_again(job: Job) -> None:
 
 @pytest.mark.clause("D-26")
 def test_other_files_are_loaded(make_job: MakeJob) -> None:
-    """Other rows in a file with the same name are another load."""
+    """If a file with the same name has other rows, the command loads them."""
     job = make_job(mode="append")
     filled(job.place, job.inrush, [])
     job.run().expect(CLEAN)

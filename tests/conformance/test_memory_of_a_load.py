@@ -33,7 +33,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [f"{folder}/{rows}.*.csv" for rows in ROWS_OF_A_PART]
 
 
-# Hundreds of megabytes, twice.
+# The time limit is long because hundreds of megabytes are loaded twice.
 @pytest.mark.timeout(900)
 @pytest.mark.clause("D-35")
 def test_it_does_not_grow_with_the_rows(

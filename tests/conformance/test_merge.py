@@ -203,8 +203,8 @@ def test_a_table_that_alters_merged_rows_keeps_its_own(merging: Place, inrush: I
 # aBC. The first row is in the target, and the others are in a file.
 BY_BYTES = [("ABC", "old"), ("aBC", "two"), ("abc", "one")]
 COLLATED = {
-    # Collations in which texts with different bytes are equal need ICU. Only this one of the
-    # suite's servers is built with ICU.
+    # A collation in which texts with different bytes are equal needs ICU. Of the suite's servers,
+    # only this one is built with ICU.
     (PostgreSql15,): [
         ("text", "(id)", BY_BYTES),
         ("text COLLATE folded", "(id)", [("ABC", "one")]),
@@ -240,7 +240,7 @@ COLLATED = {
 def test_texts_are_compared_as_the_unique_index_does(
     merging: Place, inrush: Inrush, scd: bool
 ) -> None:
-    """They are compared by bytes, or by the index's collation; then the second row is a reject."""
+    """Keys are compared by bytes or by the index's collation. A second equal key is a reject."""
     cases = next(own for kinds, own in COLLATED.items() if isinstance(merging, kinds))
     of_versions = ", valid_from timestamptz NOT NULL, valid_to timestamptz" if scd else ""
     is_current = " WHERE valid_to IS NULL" if scd else ""
@@ -328,7 +328,7 @@ class Customers:
     def __init__(self, place: Place, inrush: Inrush, time: str = "timestamptz") -> None:
         self.place, self.inrush, self.time = place, inrush, time
         self.model = Model()
-        # The loads by the moment of their versions.
+        # For each moment at which versions begin, the number of the load that made them.
         self.loads: dict[str, int] = {}
         self.make()
 

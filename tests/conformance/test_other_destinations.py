@@ -341,7 +341,7 @@ def test_an_append_whose_ledger_was_lost_is_refused(inrush: Inrush) -> None:
 
 
 def test_an_append_of_a_fed_file_whose_ledger_was_lost_is_refused(inrush: Inrush) -> None:
-    """If all streams were fed from a file, its records name its ranges and its unit."""
+    """If one file was fed to all streams, the table's records name the file's ranges and unit."""
     numbers = random.Random("lost")  # noqa: S311
     lines = [f"{number},{numbers.randbytes(1_000).hex()}\n" for number in range(5_000)]
     inrush.write("large.csv.gz", gzip.compress(("id,name\n" + "".join(lines)).encode(), 1))

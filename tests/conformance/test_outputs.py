@@ -152,7 +152,7 @@ def test_a_load_that_is_killed_ends_with_the_same_rows(
 
 @pytest.mark.clause("D-12", "D-23", "D-32")
 def test_rows_of_one_record_go_to_their_outputs(place: Place, inrush: Inrush) -> None:
-    """The rows of a record go to different outputs, or to none; also after a stop."""
+    """The rows of a record go to different outputs or to none, also after a stop."""
     given = records(1_500)
     for part in range(3):
         text = "".join(map(line, given[part * 500 : (part + 1) * 500]))
@@ -222,8 +222,8 @@ def test_a_corrected_row_goes_to_its_output(place: Place, inrush: Inrush, each: 
         lines = path.read_text().splitlines()
         path.write_text("".join(f"{changes.get(text, text)}\n" for text in lines))
     if each:
-        # The two kinds cannot be loaded together, because other targets may have the rows of one
-        # kind.
+        # The two kinds of rejects cannot be replayed together: with `each`, other targets may have
+        # the rows that one target refused.
         inrush("rejects", "replay", folder.name).expect(USAGE, "may be in some targets", ".target.")
         copied = inrush.folder / "copy" / folder.name
         shutil.copytree(folder, copied)

@@ -40,7 +40,7 @@ MODES: dict[str, dict[str, Any]] = {
     "upsert": {"mode": "upsert", "key": "id"},
     "scd": {"mode": "upsert", "key": "id", "scd": {}},
 }
-# Statements that change the table of the first load for a mode.
+# For some modes: statements that change the table which the first load made.
 SET_UP: dict[str, list[str]] = {
     "upsert": ["CREATE UNIQUE INDEX of_id ON parts (id)"],
     "scd": [
@@ -51,7 +51,7 @@ SET_UP: dict[str, list[str]] = {
     ],
 }
 OF_CURRENT = "CREATE UNIQUE INDEX of_current ON parts (id) WHERE valid_to IS NULL"
-# Abilities that PostgreSQL lacks by ADBC.
+# The modes that PostgreSQL lacks if it is loaded through its ADBC driver.
 KEEPS = {"keep", "keep as", "sums"}
 
 
@@ -221,7 +221,7 @@ def test_a_run_that_resumes_another(logged: Logged, point: str) -> None:
 @pytest.mark.clause("D-45")
 @pytest.mark.parametrize("change", ["left out", "added"])
 def test_a_statement_that_differs_is_found(logged: Logged, change: str) -> None:
-    """The comparison fails if the plan has a statement more, or one fewer, than the run."""
+    """The comparison fails if the plan has one statement more or fewer than the run."""
     logged.inrush.write("package.toml", logged.place.package(into()))
     output = logged.command("check").expect(CLEAN).output
     lines = output.splitlines()

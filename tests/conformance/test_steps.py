@@ -119,7 +119,7 @@ class SteppedJob:
         assert account["rows_rejected"] == len(expected.rejects)
 
     def rejects(self, outcome: Outcome) -> list[tuple[int, str | None, str]]:
-        """Return the number, the column and the code of each kept reject, by its place."""
+        """Return the row's number, the column and the code of each kept reject."""
         found = []
         for reject in outcome.rejects():
             part = int(reject["file"].split(".")[1])
@@ -294,7 +294,7 @@ DISTINCT = (
 
 
 def distinct_records() -> list[Record]:
-    """Return records of which most have the key of an earlier one, in this file or in another."""
+    """Return records; most have the same key as an earlier record in this or another file."""
     return [(str(n), f"row {n}", f"{n % 3}.50", "2024-01-01 00:00:00") for n in range(1_500)]
 
 

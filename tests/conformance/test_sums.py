@@ -25,7 +25,10 @@ COUNTED_ONLY = "only the NULLs of these columns are verified"
 def test_rows_of_any_type_have_their_sums(
     kind: type[Place], measure: Measure, make_place: MakePlace, tmp_path: Path
 ) -> None:
-    """For extremes, odd values and NULLs the sums agree; rows and rejects are as with a count."""
+    """The sums of extremes, odd values and NULLs agree.
+
+    Rows and rejects are the same as with `verify = "count"`.
+    """
     summed = Measuring(make_place(kind, tmp_path), Inrush(tmp_path), "--verify", "sums")
     for type_ in TYPES:
         assert summed.of(type_) == measure(kind, type_), type_.name

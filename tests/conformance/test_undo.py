@@ -28,9 +28,10 @@ from harness.packages import Value, flow
 UNDOING = [
     kind for kind in PLACES if "undo" in claims()[kind.title] and not issubclass(kind, PostgreSql)
 ]
-# Each file has the rows of one run, so the rows of a run can be found.
+# Destinations in which each file has the rows of one run, so the rows of a run can be found.
 BY_FILES = [kind for kind in UNDOING if not kind.speaks_sql]
-# In a table, the rows of a run cannot be found. Replaced rows can be kept.
+# Destinations in whose tables the rows of a run cannot be found. They can keep the replaced rows
+# instead.
 BY_TABLES = [kind for kind in UNDOING if kind.speaks_sql]
 # The destinations of BY_TABLES that merge rows by a key.
 MERGING = [kind for kind in BY_TABLES if "upsert" in claims()[kind.title]]
@@ -126,7 +127,7 @@ def test_appended_rows_go_and_all_others_stay(files: Loads, settings: dict[str, 
     loads.run("later", 300, "append", **settings)
     loads.undo(run).expect(CLEAN)
     loads.assert_rows(("old", 100), ("later", 300))
-    # The same files can be loaded again, as a run of their own.
+    # The same files can be loaded again, in a new run.
     second = loads.run("new", 200, "append", **settings)
     loads.assert_rows(("old", 100), ("later", 300), ("new", 200))
     loads.undo(second, "--drop").expect(CLEAN, "removed and dropped")
@@ -185,7 +186,7 @@ def test_replaced_rows_that_are_kept_come_back(database: Loads) -> None:
 
 @pytest.mark.clause("D-43")
 def test_rows_with_a_key_come_back(database: Loads) -> None:
-    """The rows return also if the new rows have the same keys, and if values are computed."""
+    """An undo restores the rows, even if new rows have their keys and a column is computed."""
     for table in TABLES:
         columns = f"id integer PRIMARY KEY, note text{database.place.computed_column}"
         database.place.execute(f"CREATE TABLE {table} ({columns})")

@@ -37,12 +37,12 @@ _TIMESTAMPS = (
     "2024-02-29 12:34:56.5",
     "0001-01-01 00:00:00",
     "9999-12-31 23:59:59.999999",
-    # Beyond 64 bits of nanoseconds.
+    # 64 bits cannot hold the nanoseconds since 1970 of these times.
     "1677-09-20 00:00:00",
     "2262-04-12 00:00:00",
     "10000-01-01 00:00:00",
     "294246-12-31 23:59:59.999999",
-    # Beyond 64 bits of microseconds since 1970.
+    # 64 bits cannot hold the microseconds since 1970 of this time.
     "294276-12-31 23:59:59.999999",
     "4713-01-01 00:00:00 BC",
 )
@@ -98,7 +98,8 @@ TYPES = (
         "interval",
         *("00:00:00", "1 year 2 mons 3 days 04:05:06.789012", "-1 years -2 mons 3 days -04:05:06"),
         *("14 mons", "36 days", "178956970 years 7 mons", "2147483647 days"),
-        # Beyond 64 bits of nanoseconds, and near the limit of microseconds.
+        # 64 bits cannot hold the nanoseconds of the first value, and can barely hold the
+        # microseconds of the second.
         *("2562048:00:00", "2562047788:00:54.775806", "infinity"),
     ),
     _type(

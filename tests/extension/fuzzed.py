@@ -58,7 +58,7 @@ class Column:
 
     @classmethod
     def described(cls, name: str, kernel: int, flags: int, size: int) -> Column:
-        """Return the column of three bytes of an input."""
+        """Return the column that three bytes of an input describe."""
         is_loaded = flags >> 4 != 0
         return cls(
             name,
@@ -71,7 +71,7 @@ class Column:
 
 
 def _type_name(kernel: int, choice: int, size: int) -> str:
-    """Return the type of a kernel with the modifier of `size`, in the target's terms."""
+    """Return the type that a kernel means in the fuzz target, with the modifier from `size`."""
     characters, precision, scale = size - 1, size % 40 - 1, size // 40
     if kernel in (11, 12) and characters >= 0:
         return f"{'varchar' if kernel == 11 else 'char'}({max(characters, 1)})"

@@ -58,7 +58,7 @@ def durable_server(
 
 
 def prepared(server: Server, servers_folder: Path, inrush: Inrush, name: str, way: str) -> Database:
-    """Create a database with the extension, and a package of two files that are loaded by it."""
+    """Create a database with the extension, and a package of two files that it loads."""
     database = server.create_database(name)
     extension.run_script(database, extension.built(18, servers_folder))
     for part in range(2):

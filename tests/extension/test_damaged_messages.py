@@ -64,7 +64,7 @@ def begin(
 
 
 def copy_of(schema: str, table: RandomTable, way: str, *, freeze: bool) -> str:
-    """Return the COPY of each of the twins: of `a` by COPY BINARY, of `b` by the extension."""
+    """Return the COPY into a schema: COPY BINARY for `a`, the extension's format for `b`."""
     form = "FORMAT binary" if schema == "a" else f"FORMAT inrush, WAY {way}"
     return copy_statement(f"{schema}.t", table.columns, f"{form}, FREEZE {freeze}").decode()
 
@@ -186,7 +186,7 @@ def test_cancels_at_random_points(prepared: Database, seed: int) -> None:
             assert prepared.value("SELECT to_regclass('b.t')") is None, place
 
 
-# The other sessions of this database.
+# The query for the other sessions of this database.
 OTHERS = (
     "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
     " AND backend_type = 'client backend' AND pid <> pg_backend_pid()"

@@ -108,7 +108,7 @@ def test_every_modifier(fast_database: Database) -> None:
 
 
 WIDTHS = (1, 2, 7, 8, 9, 15, 16, 17, 63, 64, 65, 255, 256, 257, 1599, 1600)
-# One of this many columns is dropped, beginning with the first; or only the first or the last is.
+# The dropped columns: none, only the first, only the last, or every third from the second on.
 DROPPED = {"none": slice(0), "first": slice(1), "last": slice(-1, None), "some": slice(1, None, 3)}
 KINDS = {"int2": "7::int2", '"char"': "'x'::\"char\"", "bool": "true"}
 # Which columns are NULL in a row.

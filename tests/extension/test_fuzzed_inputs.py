@@ -99,7 +99,7 @@ def test_a_refused_load_is_tried_without_its_fault() -> None:
 
 
 SOUND = row(int4(1), b"abc", TEN) + TRAILER
-# A text that is too long, a zero without digits, and no third row.
+# Two rows and the beginning of a third: a text is too long, and a numeric zero has no digits.
 DAMAGED = row(int4(1), b"abcd", TEN) + row(int4(2), "äöü".encode(), bytes(8)) + b"\0\3\0"
 
 

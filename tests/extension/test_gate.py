@@ -245,7 +245,7 @@ def test_last_load_tells_what_was_loaded(table: Database) -> None:
 
 
 def test_last_load_tells_of_a_load_that_was_rolled_back(table: Database) -> None:
-    """After a failed load, it still describes the load before that."""
+    """After a failed load, `last_load` still describes the load before it."""
     query = "SELECT rows FROM inrush_fastcopy.last_load()"
     with table.connect(autocommit=False) as connection:
         connection.execute("SELECT inrush_fastcopy.open()")
@@ -334,7 +334,8 @@ def test_a_default_of_a_column_that_is_left_out(fast_database: Database) -> None
     assert fast_database.value(call.format("a,c")) == 'column "b" has a default, and is left out'
 
 
-# The messages about tables of the ways that only PostgreSQL 18 has; None if they take the table.
+# For each way that only PostgreSQL 18 has, and each table: the message of the refusal, or None if
+# the way can load the table.
 NEWER_REFUSALS = {
     ("pages", "CREATE UNLOGGED TABLE r (a int)"): 'table "r" is temporary or unlogged',
     ("pages", "CREATE TEMP TABLE r (a int)"): 'table "r" is temporary or unlogged',

@@ -46,8 +46,8 @@ def ways_of(outcome: Outcome) -> set[str]:
     return {unit.get("server_copy", {}).get("way", "not told") for unit in units}
 
 
-# The table before the load ({} is its name), settings of the flow and of the run, and the method
-# before PostgreSQL 18 and from it on.
+# The statement that makes the table before the load ({} is its name), the settings of the flow and
+# of the run, and the method: first before PostgreSQL 18, then from PostgreSQL 18 on.
 Kind = tuple[str, dict[str, Value], dict[str, Any], str, str]
 KINDS: dict[str, Kind] = {
     "a new table": ("", {"columns": COLUMNS}, {}, "tuples", "tuples"),

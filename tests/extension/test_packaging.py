@@ -65,7 +65,7 @@ def test_the_skeleton_for_debian_is_whole() -> None:
 def test_install_extension_puts_the_files_where_the_server_looks(
     fast_server: Server, session_folder: Path, tmp_path: Path
 ) -> None:
-    """Below DESTDIR, as packagers install."""
+    """The files are below DESTDIR, which packagers set."""
     version = fast_server.version
     built = extension.built(version, session_folder)
     config = extension.pg_config(version)

@@ -18,7 +18,7 @@ GROUP = 20
 
 
 def cut(stream: bytes, chance: random.Random) -> list[bytes]:
-    """Cut a stream into messages: one message, or cuts anywhere, some messages of one byte."""
+    """Cut a stream into one message, or at random places; some messages have one byte."""
     largest = chance.choice((None, 7, 500, 8192, 100_000))
     if largest is None:
         return [stream]

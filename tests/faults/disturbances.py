@@ -34,7 +34,7 @@ class Struck:
     is_timed: bool = False
 
     def of(self, fault: str, *, worked: bool = True) -> Struck:
-        """Return the outcome for a fault at this moment, which may have missed."""
+        """Return the outcome of a fault at this moment; `worked` is false if the fault missed."""
         return replace(self, what=f"{fault} {self.what}", hit=self.hit and worked)
 
 

@@ -33,9 +33,9 @@ class Load:
     flows: tuple[str, ...]
     # The final rows of each target.
     full: Callable[[], dict[str, list[Row]]]
-    # Makes the targets that exist before.
+    # The statements that make the targets which exist before the load.
     setup: str = ""
-    # Rows that are rejected.
+    # The number of rejected rows.
     rejected_rows: int = 0
     # Its rows fill more than `LARGE_BYTES` of the server's disk.
     is_large: bool = False
@@ -56,7 +56,7 @@ class Load:
 
     @property
     def has_target(self) -> bool:
-        """Whether a target exists before."""
+        """Whether a target exists before the load."""
         return bool(self.setup)
 
 

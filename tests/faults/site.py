@@ -130,7 +130,7 @@ class Site:
         server = Server(version, self._programs(version), self._folder / name, port=port)
         # Small WAL segments stay below the limits that faults set for files.
         server.initialise(wal_segment_mib=1)
-        # Written data survives its process, and no fault here crashes the system.
+        # Data survives the process that wrote it, and no fault here crashes the operating system.
         server.configure(servers.DURABLE | {"fsync": "off"} | settings, addresses="127.0.0.1")
         server.start()
         extension.install_everywhere(server, self._folder)

@@ -147,7 +147,7 @@ def _members_of(rows: list[Row]) -> list[Row]:
     return known + [(key, 1, "inferred") for key in sorted(keys) if key >= KNOWN_KEYS]
 
 
-# The time from which the versions before the load are valid, and that of older versions.
+# The time at which the versions that are current before the load begin, and that of older versions.
 _BEFORE, _LONG_BEFORE = "'2020-01-01Z'", "'2019-01-01Z'"
 # The number that the view adds to ten times `k`: it says since when a version is current, or when
 # it ended. All versions of a run begin at one moment, at which the earlier versions end.

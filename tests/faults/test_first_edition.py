@@ -147,7 +147,8 @@ def test_it_can_be_given_up(found: Found) -> None:
     before = {target: found.rows(target) for target in found.left.full}
     if found.left.straight_rows:
         left_alone = found.inrush("cleanup", PACKAGE).expect(CLEAN, "left alone", found.run)
-        # The run's own command would be refused too, so the hint is that of the refusal.
+        # The command that began the run is refused too, so this message has the hint of the
+        # refusal.
         assert "loads the rest" not in left_alone.said
         hint = "resume it with the version that began it; or delete these rows and give the run up"
         assert f"{hint}: inrush cleanup --run {found.run}" in left_alone.said

@@ -116,7 +116,7 @@ def test_only_its_owner_alters_it(stopped: Database, inrush: Inrush) -> None:
 def test_a_role_that_may_not_create_the_table_of_lineage_loads_without(
     database: Database, inrush: Inrush
 ) -> None:
-    """The owner of the ledger, which has an earlier version, has not run this version yet."""
+    """The ledger has an earlier version, because its owner has not run this version yet."""
     write(inrush, database.url)
     inrush("run", "package.toml").expect(CLEAN)
     loader = f"loader_{database.name}"

@@ -118,7 +118,7 @@ def without_rejects(file: NastyFile, rejects: list[dict[str, Any]]) -> bytes:
 def judge(connection: psycopg.Connection[Any], file: NastyFile, loaded: Loaded) -> set[str]:
     """Fail unless Inrush and COPY read a file alike or differ in a documented way.
 
-    Return the names of the differences, or that there are none.
+    Return the names of the differences, or `same` if there are none.
     """
     rows = copied(connection, file.dialect, file.text)
     if rows == loaded.rows and not loaded.rejects:

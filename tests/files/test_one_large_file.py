@@ -113,9 +113,8 @@ def make(numbers: random.Random, database: Database, dialect: Dialect) -> LargeF
         else:
             for encoding, offset in offsets.items():
                 made.rejects[encoding].append((line, offset, code))
-            # A return before the line feed is part of the line end. A second return before that is
-            # a fault, also when the row is read again, because its line end then has a return of
-            # its own.
+            # A return before the line feed is part of the line end. A second return is a fault. It
+            # must stay a fault when the row is replayed, so the kept row also has two returns.
             row = f"{number}{tail}{line_end}".removesuffix("\n").removesuffix("\r")
             bad.append(row + ("\r\n" if row.endswith("\r") else "\n"))
         put(str(number))
@@ -181,7 +180,7 @@ def test_every_way_reads_the_same(
     rejects = [(one["line"], one["byte_offset"], one["code"]) for one in outcome.rejects()]
     assert sorted(rejects, key=lambda one: one[1]) == large_file.rejects[encoding]
     folder = outcome.run_folders()[-1] / "rejects"
-    # They are written in the encoding of the file, so that the same package reads them.
+    # The rejects are written in the encoding of the file, so that the same package reads them.
     kept_in = "utf-16" if encoding == "utf-16-le" else encoding
     kept = "".join(path.read_bytes().decode(kept_in) for path in folder.glob("*.rejects"))
     assert Counter(kept.split("\n")) == Counter(large_file.rejected_text.split("\n"))

@@ -50,7 +50,7 @@ def assert_same_rows(
 def differing_rows(database: Database, left: str, right: str) -> int:
     """Return how many rows are in only one of two tables, counting duplicates.
 
-    For tables too large to be read here; all their types need an equality operator.
+    This is for tables too large to be read here. All their types need an equality operator.
     """
     query = (
         f"SELECT count(*) FROM ((TABLE {left} EXCEPT ALL TABLE {right}) "
@@ -62,7 +62,7 @@ def differing_rows(database: Database, left: str, right: str) -> int:
 def state(database: Database, schema: str = "public") -> list[tuple[str, ...]]:
     """Return everything that a reader of a schema can see: its relations and all their rows.
 
-    Compared before and after a load that fails, it shows that the target is unchanged.
+    If it is the same before and after a failed load, the load has not changed the target.
     """
     found: list[tuple[str, ...]] = []
     relations = database.rows(

@@ -161,7 +161,7 @@ class Proxy(AbstractContextManager["Proxy"]):
             connection.close()
 
     def stalled_ports(self) -> list[int]:
-        """Return the server's view of the ports of connections that are silent for good."""
+        """Return the client ports, as the server sees them, of connections that stay silent."""
         with self._lock:
             stalled = [one for one in self._connections if one.stalled.is_set()]
         return [int(one.server.getsockname()[1]) for one in stalled if one.server.fileno() >= 0]
@@ -199,7 +199,7 @@ class Proxy(AbstractContextManager["Proxy"]):
                     self._strike(trouble, connection)
                     self._wait_while_stalled(connection)
                 connection.server.sendall(block)
-            # The fault may have closed the client's end, of which the server must hear nothing.
+            # The fault may have closed the client's end, but the server must not notice that.
             if not connection.stalled.is_set():
                 connection.server.shutdown(socket.SHUT_WR)
 
@@ -217,7 +217,7 @@ class Proxy(AbstractContextManager["Proxy"]):
                     self._strike(answered, connection)
                     self._wait_while_stalled(connection)
                 connection.client.sendall(block)
-            # The fault may have closed the server's end, of which the client must hear nothing.
+            # The fault may have closed the server's end, but the client must not notice that.
             self._wait_while_stalled(connection)
             connection.client.shutdown(socket.SHUT_WR)
 

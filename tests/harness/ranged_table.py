@@ -32,7 +32,7 @@ def now(database: Database) -> int:
 
 
 def keys_since(database: Database, transaction: int) -> tuple[int, int, int]:
-    """Return the smallest and largest key, and the number, of rows stored since a transaction."""
+    """Return the smallest key, largest key and number of the rows stored since a transaction."""
     found = database.rows(
         f"SELECT min(id), max(id), count(*) FROM orders WHERE xmin::text::bigint > {transaction}"
     )

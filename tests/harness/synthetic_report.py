@@ -54,9 +54,9 @@ class Wish:
     error: str | None = None
     is_measured: bool = True
     is_predicted: bool = False
-    # The number of flows, from the first one on, that have `atomic = false`.
+    # This number of flows, beginning with the first, have `atomic = false`.
     straight_flows: int = 0
-    # Per unit: rows that a condition removed, and rows that a step added.
+    # For each unit: the number of rows that a condition removed, and of those that a step added.
     filtered: int = 0
     added: int = 0
     # True if each flow has steps, with a lookup among them.

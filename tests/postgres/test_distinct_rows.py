@@ -1,4 +1,4 @@
-"""`distinct_on` keeps the first row of each key, whatever the streams, the source and the stops.
+"""`distinct_on` keeps the first row of each key for any number of streams, source and stop.
 
 `tests/conformance/test_steps.py` checks the rows of every destination.
 """
@@ -33,7 +33,7 @@ def random_rows(count: int, keys: int) -> list[tuple[int, int, str]]:
 
 
 def first_ids(rows: list[tuple[int, int, str]]) -> list[int]:
-    """Return the first row of each pair of key and word, in plain Python."""
+    """Return the id of the first row of each pair of key and word, in plain Python."""
     seen: dict[tuple[int, str], int] = {}
     for number, key, word in rows:
         seen.setdefault((key, word), number)

@@ -210,7 +210,8 @@ def test_a_disk_that_is_too_small(newest_database: Database, inrush: Inrush) -> 
     assert str(database.server.data) in plan.output
 
 
-# Files with which someone who may write to the folder of runs might replace those of a stopped run.
+# Files of a stopped run that someone with write access to the folder of runs might replace by
+# links.
 PLACES = [
     "log.jsonl",
     "report.json",

@@ -136,7 +136,7 @@ def test_a_server_that_is_down(inrush: Inrush, tmp_path: Path) -> None:
 
 
 def test_a_server_that_does_not_answer(inrush: Inrush) -> None:
-    """A port that takes connections and never answers."""
+    """The server's port takes connections but never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         url = f"postgresql://nobody@127.0.0.1:{port}/nothing?connect_timeout=2"

@@ -277,7 +277,10 @@ def test_chains_with_certificates_of_version_1(tls: TlsServer, inrush: Inrush, k
 def test_a_certificate_of_version_1_is_not_looked_up_in_lists(
     tls: TlsServer, inrush: Inrush
 ) -> None:
-    """Inrush refuses a version 1 certificate, which libpq looks up, and says what to do instead."""
+    """libpq looks up a version 1 certificate in revocation lists; Inrush refuses it.
+
+    The message of Inrush says what to do instead.
+    """
     presented = tls.root.sign("old-and-listed", "/CN=localhost", version=1)
     tls.present(presented)
     lists = tls.root.revoke("list-for-old")

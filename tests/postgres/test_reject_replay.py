@@ -89,7 +89,7 @@ def test_replay_with_nothing_to_do(newest_database: Database, inrush: Inrush) ->
     inrush.write("rows.csv", "n\n1\nx\n")
     words = ("load", "rows.csv", "--to", newest_database.url, "--table", "t")
     outcome = inrush(*words).expect(REJECT_LIMIT)
-    # Nothing was switched in, so more than its rejects is missing.
+    # The run switched no row in, so the table lacks more rows than the run's rejects.
     inrush("rejects", "replay", outcome.run_folders()[-1].name).expect(
         2, "has not been switched in", "run the same command again"
     )
@@ -124,7 +124,7 @@ REPLACED = {
 def test_rejects_of_a_run_that_was_replaced_are_not_replayed(
     newest_database: Database, inrush: Inrush, setup: tuple[str, dict[str, Value]]
 ) -> None:
-    """Other rows have replaced the run's rows, and a replay would add its rejects to those."""
+    """Other rows have replaced the run's rows; a replay would add the run's rejects to them."""
     database = newest_database
     create, more = setup
     database.execute(create)

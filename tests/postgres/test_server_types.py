@@ -1,7 +1,7 @@
 r"""Types that only PostgreSQL has, and whose values it truncates or rounds silently.
 
-Values that fit are read back as psql's `\copy` of the same text gives them; those that would be
-changed are rejects with code and line. If only the server reads a type, plan and run say so.
+Values that fit are read back as psql's `\copy` of the same text gives them. Values that the server
+would change are rejects with code and line. If only the server reads a type, plan and run say so.
 """
 
 from __future__ import annotations

@@ -105,8 +105,8 @@ HOSTILE = {
 }
 # These are not set, because they would stop every session of every client, or the harness itself.
 UNPLAYABLE = {
-    # (Those of the context `backend` cannot be set for a role either.) These belong to one
-    # transaction, and PostgreSQL does not store them for a role.
+    # These settings belong to one transaction, and PostgreSQL does not store them for a role.
+    # (Settings of the context `backend` cannot be set for a role either.)
     "transaction_deferrable",
     "transaction_isolation",
     "transaction_read_only",

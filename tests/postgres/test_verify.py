@@ -129,7 +129,7 @@ def test_harm_on_the_way_is_found(
 
 
 def test_a_private_unit_is_counted_by_its_copies(database: Database, inrush: Inrush) -> None:
-    """No other session sees the unit's table, so COPY's count is enough: nothing counts again."""
+    """No other session sees the unit's table, so COPY's count is enough: no query counts again."""
     file_of(inrush)
     database.execute(f"ALTER DATABASE {database.name} SET log_statement = 'all'")
     before = database.server.log.stat().st_size
@@ -187,7 +187,7 @@ def test_changed_staging_rows_are_found(
 ) -> None:
     """A shared unit's table is committed before it is verified, so others can write to it."""
     row = "x" * 930
-    # The timestamp that, counted from 1970, has the number of infinity; and an infinite interval.
+    # A timestamp whose microseconds since 1970 are the number of infinity; an infinite interval.
     late = "294247-01-10 04:00:54.775807|infinity"
     inrush.write(
         "rows.tbl", "".join(f"{n}|{n}.25|2024-01-01|{row}|{late}|\n" for n in range(17_000))

@@ -265,7 +265,7 @@ def addresses(database: Database) -> list[str]:
 def test_a_source_that_is_its_own_target_is_refused(
     start_server: StartServer, inrush: Inrush, servers_folder: Path
 ) -> None:
-    """The same holds for another address, a view, query, partition, pooler or standby."""
+    """Another address, view, query, partition, pooler or standby may lead to the same table."""
     server = start_server(18, servers.REPLICATING)
     server.move_to_tcp()
     database = server.create_database("own")

@@ -434,7 +434,7 @@ def test_tables_of_a_file_are_copied_without_a_package(
 def test_options_of_the_database_that_is_read(
     database: Database, inrush: Inrush, tmp_path: Path
 ) -> None:
-    """`--from-option` gives them, and the message about a URL with parameters names it."""
+    """`--from-option` sets the options; the message about a URL with parameters names it."""
     made_by_sqlite(tmp_path, "CREATE TABLE t (id INTEGER)", "INSERT INTO t VALUES (7)")
     words = ("--table", "t", "--to", database.url, "--into-schema", "public")
     file = f"uri={tmp_path}/lake.sqlite"

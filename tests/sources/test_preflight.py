@@ -109,7 +109,7 @@ def test_a_source_is_sampled(
     files = report["files"]
     assert (files["count"], files["table_count"]) == (0, 1)
     assert files["rows"] == pytest.approx(ROWS, rel=0.1)
-    # 4 bytes, 160 bytes, and the bytes that COPY adds to a row.
+    # A row has values of 4 and 160 bytes, and the bytes that COPY adds.
     assert files["text_bytes"] == pytest.approx(ROWS * 185, rel=0.15)
     prediction = report["prediction"]
     assert prediction["predicted_s"] > 0
@@ -276,7 +276,7 @@ def test_timeouts_of_a_role_do_not_end_a_source(
         database.execute(f"ALTER ROLE hurried SET {timeout} = '1s'")
     try:
         url = database.server.url(database.name, "hurried")
-        # 3.7 seconds.
+        # At this rate the table is read in 3.7 seconds, longer than the timeouts.
         text = package(url, target.url, 'table = "t", rate_bytes_max = 10_000_000')
         assert of_weight(report_of(inrush, text), "hurts") == []
         inrush("run", "copy.toml").expect(CLEAN)
@@ -375,7 +375,7 @@ def test_rows_that_are_removed_early_are_told(start_server: StartServer, inrush:
     server = start_server(15, dict(servers.FAST) | {"old_snapshot_threshold": "2"})
     database = server.create_database("crm")
     database.execute(FILLED)
-    # 37 MB, in some minutes.
+    # At this rate the 37 MB of the table are read in some minutes.
     words = 'table = "t", rate_bytes_max = 200_000'
     text = package(database.url, server.create_database("dw").url, words)
     (told,) = of_weight(report_of(inrush, text, PREFLIGHT_FAILED), "stops")

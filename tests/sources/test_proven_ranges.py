@@ -102,7 +102,7 @@ def test_a_range_that_has_changed_is_loaded_again_alone(
     assert outcome.report["account"]["rows_loaded"] == ROWS + 10
     smallest, largest, count = keys_since(target, before)
     assert (smallest, largest) == (1, ROWS + 10)
-    # Two of five ranges.
+    # Two of five ranges were loaded again.
     assert 0.35 * ROWS < count < 0.45 * ROWS
     assert inrush("run", "copy.toml").expect(CLEAN).report["account"]["rows_loaded"] == ROWS + 10
 

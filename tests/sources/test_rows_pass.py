@@ -70,7 +70,7 @@ def test_every_value_passes(
     assert read(target, "ends") == wanted
 
 
-# Settings and columns of a flow or a target with which rows are converted.
+# Settings of the flow, and columns of the target, for which rows are converted.
 CONVERTED = {
     "another type": ("", "id bigint, v varchar(9), n numeric(8,2)"),
     "a smaller limit": ("", "id int, v varchar(8), n numeric(8,2)"),

@@ -218,7 +218,7 @@ def answer_to_client(statement: str, columns: Sequence[Column]) -> bytes:
     if "insert bulk" in lower:
         return done()
     if "sp_tablecollations" in lower:
-        # As SqlClient and its relatives ask: open transactions, columns, and the names of
+        # SqlClient and related clients ask for open transactions, columns, and the names of
         # collations.
         collations: list[list[str | int | None]] = [
             [index + 1, column.name, None, column.collation] for index, column in enumerate(columns)
@@ -245,7 +245,7 @@ def answer_to_client(statement: str, columns: Sequence[Column]) -> bytes:
 
 
 def columns_of_catalog(statement: str, columns: Sequence[Column]) -> bytes:
-    """Answer a query of the catalog's columns with those of the selected names that are known."""
+    """Answer a query of the catalog's columns; selected names that are unknown are left out."""
     known: dict[str, Callable[[int, Column], str | int | None]] = {
         "name": lambda _, column: column.name,
         "column_id": lambda index, _: index + 1,

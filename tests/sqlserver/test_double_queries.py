@@ -80,7 +80,7 @@ def test_joins_and_groups(open_session: OpenSession) -> None:
 
 
 def test_texts_and_their_bytes(open_session: OpenSession) -> None:
-    """`=` ignores case and trailing blanks; bytes differ, except for zeros at their end."""
+    """`=` ignores case and trailing blanks of texts, and trailing zeros of bytes."""
     session = open_session()
     session.execute("CREATE TABLE t (a nvarchar(9), b nvarchar(9), c varbinary(9), d varbinary(9))")
     session.execute("INSERT INTO t VALUES ('Ab', 'aB ', NULL, NULL)")
@@ -104,7 +104,7 @@ def test_select_into_makes_a_table(open_session: OpenSession) -> None:
     names = "name, is_nullable, is_identity"
     found = session.rows(f"SELECT {names} FROM sys.columns WHERE object_id = OBJECT_ID(N's')")
     assert found == [["id", 0, 1], ["note", 1, 0]]
-    # Indexes do not come with it.
+    # SELECT ... INTO copies no indexes.
     found = session.rows("SELECT type FROM sys.indexes WHERE object_id = OBJECT_ID(N's')")
     assert found == [[0]]
 

@@ -91,7 +91,7 @@ def test_a_missing_right_costs_the_figures_only(loads: Loads) -> None:
 
 @pytest.mark.parametrize("version", ["13.0.1601.5", "15.0.2000.5", "17.0.1000.7"])
 def test_each_version_has_the_right(loads: Loads, version: str) -> None:
-    """SQL Server before 2022 knows the older right only."""
+    """SQL Server before 2022 knows only the older right."""
     loads.double.bulk_seconds = 1.5
     loads.double.database.properties["PRODUCTVERSION"] = version
     loads.files(ROWS)
@@ -177,7 +177,7 @@ def test_a_source_that_waits_for_the_load(inrush: Inrush, double: Double) -> Non
 
 
 def test_the_report_has_the_waits_of_all_sessions(loads: Loads) -> None:
-    """The server counts them for each session; short ones are not named."""
+    """The server counts the waits of each session; short waits are not named."""
     waits = {"WRITELOG": 2400, "LCK_M_S": 600, "LATCH_EX": 9000, "HT": 499, "ASYNC_IO": 1500}
     loads.double.database.session_waits = waits
     loads.files(ROWS, "3,2024-01-07")

@@ -218,7 +218,7 @@ def test_a_run_that_resumes_another(loads: Loads, point: str) -> None:
 
 @pytest.mark.clause("D-45")
 def test_a_plan_has_the_lines_of_its_own_load(loads: Loads) -> None:
-    """Without a columnstore no query of rowgroups; one transaction is not called "each of 1"."""
+    """A plan without columnstores has no query of rowgroups; it never says "each of 1"."""
     loads.files(JANUARY)
     plan = loads("check").expect(CLEAN).output
     assert "-- in one transaction:" in plan
@@ -231,7 +231,7 @@ def test_a_plan_has_the_lines_of_its_own_load(loads: Loads) -> None:
 @pytest.mark.clause("D-45")
 @pytest.mark.parametrize("change", ["left out", "added"])
 def test_a_statement_that_differs_is_found(loads: Loads, change: str) -> None:
-    """The comparison fails if the plan has a statement more, or one fewer, than the run."""
+    """The comparison fails if the plan has one statement more or fewer than the run."""
     loads.files(JANUARY)
     lines = loads("check").expect(CLEAN).output.splitlines()
     [switched] = [at for at, line in enumerate(lines) if "state = N'switched'" in line]

@@ -126,7 +126,7 @@ def test_packets_have_the_size_that_was_granted(load: Load, asked: int) -> None:
 
 
 def test_endpoints_are_dealt_to_the_streams(inrush: Inrush) -> None:
-    """Two ports of one server."""
+    """The endpoints are two ports of one server."""
     for part in range(4):
         inrush.write(f"part.{part}.csv", f"n\n{part}\n")
     with Double() as one, Double(database=one.database, node=1) as other:
@@ -356,7 +356,7 @@ LOST: dict[str, tuple[str, str, list[int]]] = {
     "unit": ("in_copy", 'INSERT INTO "inrush"."unit"', [FAILED, CLEAN]),
     # The ledger is asked whether the switch was committed: it was.
     "switch": ("before_switch", "COMMIT TRANSACTION", [CLEAN]),
-    # It does not answer at once.
+    # The server is restarting, so it does not answer at once.
     "restart": ("before_switch", "COMMIT TRANSACTION", [CLEAN]),
 }
 

@@ -16,7 +16,7 @@ from sqlserver.table import COLUMNS, rows, text_of
 
 READERS = [client for client in CLIENTS_OF if client.read is not None]
 
-# By client and column, the reason why the client reads another text in at least one row.
+# For each client and column: why the client reads another text in at least one row.
 _ZEROS = "it drops the zeros at the end of a decimal"
 DIFFERENCES: dict[tuple[str, str], str] = {
     ("python-tds", "c_decimal_9"): _ZEROS,

@@ -51,7 +51,7 @@ def test_babelfish_takes_plain_tables(loads: Loads) -> None:
 
 
 def test_babelfish_has_names_in_lower_case(loads: Loads) -> None:
-    """Its catalog has them so; its results have them as they were written."""
+    """Only the catalog has such names; results have the names of the statement."""
     loads.double.database.properties |= BABELFISH
     loads.files("1,2024-01-01 2,2024-02-01")
     loads(columns=["ID integer not null", "Day date not null", "Note nvarchar(20)"]).expect(CLEAN)

@@ -99,7 +99,7 @@ def test_a_killed_run_loads_each_row_once(inrush: Inrush, double: Double, target
 
 
 def test_a_start_and_a_condition(inrush: Inrush, double: Double, target: Database) -> None:
-    """`from` and `--from` are times of UTC; `where` stays a condition of its own."""
+    """`from` and `--from` are times in UTC; `where` stays a separate condition."""
     make(double, TABLE.format("datetimeoffset(7)"))
     days = ["2025-12-31T23:59:59.999999+00:00", "2026-01-01T00:00:00+00:00"]
     make(double, *(added(number, f"'{day}'") for number, day in enumerate(days, start=1)))
@@ -128,7 +128,7 @@ REFUSED = {
 def test_what_could_lose_a_row_is_refused(
     inrush: Inrush, double: Double, target: Database, case: str
 ) -> None:
-    """One message with the fix; rows without a value can be left out."""
+    """One message names the fix; rows without a value can be left out."""
     kind, since, status, says = REFUSED[case]
     make(double, TABLE.format(kind), added(1, "NULL"))
     inrush.write("feed.toml", package(double, target, since))

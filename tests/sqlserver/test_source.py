@@ -111,7 +111,7 @@ def in_duckdb(path: Path, query: str) -> list[tuple[object, ...]]:
 
 
 def test_rows_of_many_packets_are_in_duckdb(inrush: Inrush, double: Double) -> None:
-    """All rows, rows of a condition, and rows of a query; the plan says which moment is read."""
+    """A table, a condition and a query are copied; the plan says which moment is read."""
     rows = many(inrush, double)
     target = inrush.folder / "x.duckdb"
     words = ["copy", "--from", double.url, "--to", str(target)]
@@ -172,7 +172,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_cannot_be_read_is_refused(inrush: Inrush, double: Double, case: str) -> None:
-    """One message with the fix, and the table is untouched."""
+    """The load ends with one message that has the fix, and the table is unchanged."""
     words, status, said = REFUSED[case]
     session = double.session()
     session.execute("CREATE TABLE many (id int NOT NULL)")
@@ -186,7 +186,7 @@ def test_what_cannot_be_read_is_refused(inrush: Inrush, double: Double, case: st
 
 
 def test_a_wrong_password_is_one_message(inrush: Inrush, double: Double) -> None:
-    """The server's message, without the password."""
+    """The message is the server's, and does not contain the password."""
     double.passwords["tester"] = "right"
     words = ["copy", "--from", double.url, "--table", "t", "--to", str(inrush.folder / "x.duckdb")]
     outcome = inrush(
@@ -205,7 +205,7 @@ FAULTS = {
 
 
 def end_of_packet(data: bytes, least: int) -> int:
-    """Return where the packet ends that has the byte at `least`."""
+    """Return the end of the packet that contains the byte at `least`."""
     end = 0
     while end <= least:
         end += int.from_bytes(data[end + 2 : end + 4], "big")

@@ -93,7 +93,7 @@ def test_any_split_gives_all_rows_once(inrush: Inrush, double: Double, kind: str
 def test_the_ranges_of_a_large_table_are_found_in_a_sample(
     inrush: Inrush, double: Double, more: list[str]
 ) -> None:
-    """The catalog counts 600,000 rows: 50,000 of them are sampled, in the double 250 of 3,000."""
+    """The catalog says 600,000 rows, so 50,000 are sampled: 250 of the 3,000 in the double."""
     made(double, TABLE)
     double.database.counted_rows_of_a_row = 200
     said = ['3 ranges of "id", by a sample of its pages', "up to 3 sessions"]
@@ -108,7 +108,7 @@ def test_the_ranges_of_a_large_table_are_found_in_a_sample(
 
 
 def test_babelfish_counts_the_rows_of_a_table(inrush: Inrush, double: Double) -> None:
-    """Its catalog only estimates them, and says nothing of their size."""
+    """Babelfish's catalog only estimates the rows, and does not have their size."""
     made(double, TABLE)
     double.database.properties |= {"PRODUCTVERSION": "12.0.2000.8", "BABELFISH": 1}
     copied(inrush, double, "--split-by", "id").expect(CLEAN, '501 ranges of "id", by its values')

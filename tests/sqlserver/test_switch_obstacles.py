@@ -174,7 +174,7 @@ def test_a_table_that_cannot_be_loaded_is_refused(loads: Loads, trait: str, reas
 
 
 def _is_replaced_row_by_row(loads: Loads) -> None:
-    """Fail unless DELETE removes the rows of the table that are replaced."""
+    """Fail unless the replaced rows of the table are removed by DELETE."""
     loads.files("1,2024-01-01")
     loads.double.batches.clear()
     loads(mode="replace").expect(CLEAN)

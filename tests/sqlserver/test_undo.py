@@ -133,7 +133,7 @@ def test_rows_of_empty_partitions_are_taken_out(loads: Loads) -> None:
 
 
 def test_partitions_with_other_numbers_are_not_taken_out(loads: Loads) -> None:
-    """A split below gives each partition the next number: the number would name other rows."""
+    """A split of a lower partition changes the numbers of the partitions above it."""
     loads.months(side="RIGHT")
     name = run(loads, f"{FEBRUARY} {MARCH}", mode="append")
     loads.make(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from .table import CP1252, Column
 
-# DONE: the last result; more results follow; with a count; the answer to ATTENTION; an error.
+# The status of DONE: last result, more results follow, error, with a count, answer to ATTENTION.
 DONE_FINAL, DONE_MORE, DONE_ERROR, DONE_COUNT, DONE_ATTENTION = 0x00, 0x01, 0x02, 0x10, 0x20
 # The kinds of messages.
 SQL_BATCH, RPC, REPLY, ATTENTION, BULK_LOAD, TRANSACTION, LOGIN7, SECURITY_TOKEN, PRELOGIN = (
@@ -30,7 +30,7 @@ def done(status: int = DONE_FINAL, count: int = 0) -> bytes:
 
 
 def b_varchar(text: str) -> bytes:
-    """Return a text with a length of one byte."""
+    """Return a text with its length before it, in one byte."""
     return bytes([len(text)]) + text.encode("utf-16-le")
 
 

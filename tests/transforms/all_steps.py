@@ -70,7 +70,7 @@ class Record:
 
 
 def records(count: int, note_end: str = "") -> list[Record]:
-    """Return records of which each step removes some; their notes end with this text."""
+    """Return records; each step removes some of them. Their notes end with this text."""
     return [
         Record(
             id=n,

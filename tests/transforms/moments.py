@@ -1,7 +1,8 @@
 """Dates and timestamps of the reference, as numbers.
 
-Python's own begin in year 1, end in 9999 and are never infinite. So a date is the number of days
-since 1970-01-01, a timestamp the number of microseconds, and an infinite one is infinity.
+Python's own dates and timestamps begin in year 1, end in 9999 and are never infinite. So here a
+date is the number of days since 1970-01-01, a timestamp is the number of microseconds since then,
+and an infinite date or timestamp is infinity.
 """
 
 from __future__ import annotations

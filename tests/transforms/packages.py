@@ -217,7 +217,7 @@ class Outputs:
         return found if self.each else found[:1]
 
 
-# The index of a record, and the columns of which a row of it was made.
+# The index of a record, and the unpivoted columns from which one of its rows was made.
 Origin = tuple[int, tuple[str, ...]]
 # A rejected row with its column and its code.
 RejectedRow = tuple[Origin, str, str]
@@ -245,7 +245,7 @@ class RandomPackage:
         chance = random.Random(seed)  # noqa: S311
         self._chance = chance
         self.columns = {f"c{at}": chance.choice(_TYPES) for at in range(chance.randint(1, 7))}
-        # Some seeds have no rows at all, some one file with many, some several.
+        # Some seeds have no rows, some have one file, and some have several files.
         self.file_sizes = chance.choice([[0], [1], [40], [0, 30, 1], [2_500], [300, 300, 300]])
         self.records = [
             {

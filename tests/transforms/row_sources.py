@@ -34,10 +34,10 @@ CONNECTION = "origin"
 
 # Makes an empty database of PostgreSQL.
 MakeDatabase = Callable[[], Database]
-# The same words of the refusals for several sources.
+# Reasons of refusals that several sources have.
 IN_ANOTHER_ORDER = "in another order each time"
 READ_ONCE = "can be read only once"
-# The plan accepts them if the source says `stable = true`.
+# The plan accepts such a source if the package says `stable = true`.
 MAY_CHANGE = "its rows may change in between"
 
 
@@ -45,7 +45,7 @@ class RowSource(ABC):
     """A source with known rows, and how a package names it."""
 
     name: ClassVar[str]
-    # Why the plan refuses `distinct_on`, and several outputs; None if it takes them.
+    # The reasons why the plan refuses `distinct_on` and several outputs; None if it accepts them.
     no_distinct: ClassVar[str | None] = None
     no_outputs: ClassVar[str | None] = None
     # True if the package says that nobody writes to the database.
@@ -385,7 +385,7 @@ class SqlServerTable(DatabaseRows):
 
 
 class FlightSqlTable(DatabaseRows):
-    """A table of a database that only its driver of ADBC knows."""
+    """A table of a database that Inrush reads only through its ADBC driver."""
 
     name = "flight_sql_table"
     source: ClassVar[dict[str, Value]] = {"table": "t"}

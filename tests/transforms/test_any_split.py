@@ -23,7 +23,8 @@ FILES = 30
 # Rows of different splits have equal keys.
 BUCKETS = 811
 
-# Both have the same settings, so that a reason names the same line of both packages.
+# Both have the same number of settings, so the reason of a reject names the same line of both
+# packages.
 SERIAL = {"streams": 1, "chunk_bytes": 16 << 20, "batch_rows": 1024}
 PARALLEL = {"streams": 4, "chunk_bytes": 64 << 10, "batch_rows": 100}
 

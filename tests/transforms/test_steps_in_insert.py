@@ -140,7 +140,7 @@ def counts(outcome: Outcome) -> list[dict[str, Any]]:
 
 
 def told(reject: dict[str, Any]) -> str:
-    """Return all fields of the rejects except the run."""
+    """Return all fields of a reject except its run."""
     return str({key: value for key, value in reject.items() if key != "run_id"})
 
 
@@ -181,7 +181,8 @@ def test_after_a_fault_the_later_units_pass_the_steps_before(inrush: Inrush) -> 
     both = Both(inrush, STEPS)
     both.write(7, bad=True, bad_file=1)
     both.run(LOADED_WITH_REJECTS)
-    # Two streams may be in such a unit at the same time; all later units know of the fault.
+    # Both streams may reach the fault at the same time. Later units run the steps before the
+    # INSERT.
     assert 1 <= log(both.insert).count(FAILED) <= 2
 
 

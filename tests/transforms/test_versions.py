@@ -25,7 +25,7 @@ def versions(
 ) -> list[tuple[Any, ...]]:
     """Return the rows of the target after a load, with the numbers of loads as times.
 
-    `loads` has the numbers of the loads by their times, and gets that of this load.
+    `loads` has the number of each load by its time; the time of this load is added to it.
     """
     with loader.place.connect() as connection:
         columns = [

@@ -200,8 +200,8 @@ def _by_fields(text: str, fields: str) -> Parts | None:
     return None
 
 
-# By the last field of a type: the multiple of months, whether days are kept, and the unit of the
-# time.
+# For the last field of a type: a value fits if its months are a multiple of the first number, if it
+# has no days or the second value is true, and if its time is a multiple of the third (0: no time).
 KEEPS = {
     "": (1, True, 1),
     "year": (12, False, 0),

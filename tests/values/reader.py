@@ -18,9 +18,9 @@ class Field:
     """A field: its text, and how it is written in the file."""
 
     text: str
-    # Between quotes of a CSV file.
+    # True if it is quoted in a CSV file.
     quoted: bool = False
-    # In COPY's text form with backslashes.
+    # True if it is written in COPY's text form, with backslashes.
     escaped: bool = False
 
     @property

@@ -44,7 +44,7 @@ class Sampled:
 
     @property
     def has_codes(self) -> bool:
-        """Whether a sample with an E may be a code, and no other shows that it is a number."""
+        """Whether a sample with an E may be a code, and no other sample proves it a number."""
         floats = any(re.fullmatch(r"-?[0-9]+\.[0-9]+[eE][-+]?[0-9]+", one) for one in self.samples)
         floats = floats or any(re.search(r"[0-9][eE][-+][0-9]", one) for one in self.samples)
         return any(CODE.fullmatch(one) for one in self.samples) and not floats
@@ -167,7 +167,7 @@ def odd(random: Random) -> str:
     )
 
 
-# Kinds: how their samples are drawn, and how their later values are.
+# The name of each kind, how its samples are drawn, and how its later values are drawn.
 KINDS: tuple[tuple[str, Draw, Draw], ...] = (
     ("whole", whole, _pick(whole, large, odd)),
     ("decimal", _pick(decimal, whole), _pick(decimal, large, thousands)),

@@ -182,7 +182,7 @@ def test_a_local_time_has_its_only_offset() -> None:
     assert offset_at(at((82025, 7, 16)), "Europe/Vienna") == 7_200
     assert offset_at(at((82025, 1, 16)), "Europe/Vienna") == 3_600
     assert offset_at(at((9999, 12, 31)), "Asia/Kolkata") == 19_800
-    # The zone's local time from the years before standard time.
+    # Before standard time, the zone has its local mean time.
     assert offset_at(at((-500, 7, 16)), "America/New_York") == -17_762
 
 

@@ -191,7 +191,7 @@ def test_a_guessed_float_column_changes_no_number(
 ) -> None:
     pad = "x" * 990
     lines = [f"{number},{number}.5e0,{pad}\n" for number in range(40_000)]
-    # Between the last two places of samples.
+    # This line is between the last two places from which samples are taken.
     lines[39_600] = f"39600,9007199254740993,{pad}\n"
     file = inrush.write("floats.csv", "id,v,note\n" + "".join(lines))
     to = ("--to", newest_database.url, "--table", "floats", "--max-rejects", "1")

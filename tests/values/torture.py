@@ -20,7 +20,7 @@ from values import duckdb_loads, guesses, loads, locales
 from values.judging import Judgement, judge
 from values.rounds import CASES_PER_ROUND, make
 
-# There is one guessed file per this many cases, and one round in DuckDB per this many rounds.
+# The number of cases for each guessed file, and the number of rounds for each round in DuckDB.
 CASES_PER_GUESS = 200
 ROUNDS_PER_DUCKDB = 10
 

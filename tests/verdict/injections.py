@@ -22,7 +22,7 @@ CORES_MIN = 0.02
 DELAY_S = 0.01
 SEGMENT_BYTES = 8_948
 LOSS_MAX = 0.08
-# About the time that DuckDB needs to hash the hash of a text: it computes two blocks of SHA-256.
+# The approximate seconds in which DuckDB hashes the hash of a text: two blocks of SHA-256.
 HASH_S = 0.8e-6
 # Linux allows about half of a send buffer for bytes on the way.
 WINDOW_BYTES = SMALL_SEND_BUFFER_BYTES / 2
@@ -39,7 +39,7 @@ class Scene:
     factor: float
     # Words that start the command.
     before: list[str] = field(default_factory=list)
-    # The rate of the pipe.
+    # The bytes per second of the pipe; None if it is not limited.
     fed_rate: float | None = None
     # Steps of the flow, as the package has them.
     steps: str = ""
@@ -163,7 +163,7 @@ def delay(scene: Scene) -> Iterator[None]:
         yield
 
 
-# The server's CPU limits many loads anyway, so the line must say that it was stopped.
+# The server's CPU limits many loads anyway, so the line must say that the server was stopped.
 @_kind("destination_cpu", Ground(), line=("stopped",))
 def paused_backends(scene: Scene) -> Iterator[None]:
     """Stop the backends for a part of the time."""
@@ -200,7 +200,7 @@ def slow_split(scene: Scene) -> Iterator[None]:
         yield
 
 
-# Pairs of causes that act at once, each with the ground for both.
+# Pairs of injections that act at the same time, and the ground that both need.
 PAIRS: dict[tuple[str, str], Ground] = {
     ("slow_disk", "slow_wal"): Ground(server="durable", source="disk"),
     ("slow_disk", "lock"): Ground(source="disk", is_straight=True),
@@ -208,7 +208,7 @@ PAIRS: dict[tuple[str, str], Ground] = {
     ("slow_pipe", "paused_backends"): Ground(source="pipe"),
 }
 
-# Grounds without an injection, each a control, and what limits them naturally.
+# The causes that limit a load without an injection, by the property of its ground.
 CPUS = frozenset({"client_cpu", "destination_cpu"})
 NATURAL: dict[str, frozenset[str]] = {
     "fast": CPUS,

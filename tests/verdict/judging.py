@@ -1,4 +1,4 @@
-"""Judges a verdict by what was injected and how much slower the load became."""
+"""Judges a verdict by the injection and by how much slower the load became."""
 
 from __future__ import annotations
 

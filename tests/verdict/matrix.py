@@ -90,7 +90,7 @@ class Controls:
 
 
 def play(case: Case, site: Site, controls: Controls) -> tuple[Measured, Measured, list[str]]:
-    """Run a case; return it, its control, and the injection in words."""
+    """Run a case; return its run, the run of its control, and the injection in words."""
     control = controls.of(case.ground)
     if not case.names:
         return controls.run(case.ground), control, [str(case.ground)]
@@ -105,7 +105,7 @@ def play(case: Case, site: Site, controls: Controls) -> tuple[Measured, Measured
 
 
 def verdict_of(measured: Measured, judge_program: Path | None, folder: Path) -> dict[str, Any]:
-    """Return a run's verdict: its report's, or that of a program that reads reports."""
+    """Return a run's verdict, from its report or from a program that reads reports."""
     if judge_program is None:
         told: dict[str, Any] = measured.report["verdict"]
         return told

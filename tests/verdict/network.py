@@ -43,7 +43,7 @@ class Network(AbstractContextManager["Network"]):
         self._outer = f"irv{part}{kind}o"
         self._inner = f"irv{part}{kind}i"
         self._relay: subprocess.Popen[str] | None = None
-        # A process with this number may have been killed.
+        # A killed process that used these names may have left its namespace.
         if (NAMESPACES / self.namespace).exists():
             self._remove()
         run(self._ip, "netns", "add", self.namespace)
@@ -86,8 +86,8 @@ class Network(AbstractContextManager["Network"]):
         run(*inside, "address", "add", f"{self._loader_address}/24", "dev", self._inner)
         run(*inside, "link", "set", self._inner, *mtu, "up")
         run(*inside, "link", "set", "lo", "up")
-        # A congestion control that loss slows down, as on most machines, whatever this machine has
-        # set.
+        # With this congestion control, loss slows connections down as on most machines. This
+        # machine may have another one.
         self._set("tcp_congestion_control", "reno")
 
     def _set(self, name: str, value: str) -> None:

@@ -13,9 +13,9 @@ from time import monotonic
 from harness.servers import Database
 from verdict.system import need_root
 
-# How long a lock is held, at least and at most.
+# The smallest and largest number of seconds for which a lock is held.
 HELD_S = 0.3, 3.0
-# One turn stopped and one turn running, together.
+# The seconds of one stopped turn and one running turn together.
 TURN_S = 0.25
 
 COPYING = """

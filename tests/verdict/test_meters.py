@@ -118,7 +118,7 @@ def test_a_connection_by_tcp_is_looked_at(start_server: StartServer, inrush: Inr
     write_rows(inrush, "rows.tbl", 200_000)
     url = f"postgresql://{server.user}@127.0.0.1:{server.port}/by_tcp"
     text = package(url, flow("loaded", "rows.tbl", columns=COLUMNS), streams=1)
-    # As long as several samples take.
+    # At this rate the load lasts for several samples.
     path = inrush.write("package.toml", text)
     report = inrush("run", path, "--max-rate", "5MB").expect(CLEAN).report
     (stream,) = report["measurements"]["streams"]

@@ -45,7 +45,7 @@ def target(server: Server, database: Database) -> Iterator[Database]:
 
 @pytest.fixture
 def link() -> Iterator[Network]:
-    """Return a network of its own between a server and the command."""
+    """Return a separate network between a server and the command."""
     with allowed():
         made = Network("veth")
     with made:
@@ -54,7 +54,7 @@ def link() -> Iterator[Network]:
 
 @pytest.fixture
 def slow_disk(servers_folder: Path) -> Iterator[SlowDisk]:
-    """Return a disk of its own, in a folder that the servers' user can enter."""
+    """Return a separate disk, in a folder that the servers' user can enter."""
     with allowed():
         made = SlowDisk(servers_folder, "slow-source", 128 << 20)
     with made:
@@ -213,7 +213,7 @@ def test_a_source_on_a_slow_disk(
     servers.own_by_server(space)
     database = server.create_database("crm")
     database.execute(f"CREATE TABLESPACE slow LOCATION '{space}'")
-    # Values that are neither compressed nor in another file.
+    # With STORAGE PLAIN, values are neither compressed nor moved to another file.
     database.execute("CREATE TABLE t (id int, note text STORAGE PLAIN) TABLESPACE slow")
     database.execute(f"INSERT INTO t {LARGE}")
     database.execute("VACUUM t")

@@ -34,7 +34,7 @@ class CopiedFlow:
     is_incremental: bool = False
     # Whether its new target gets the indexes and partitions of the table.
     is_like_source: bool = False
-    # Whether ranges that have changed are loaded again by themselves.
+    # True if a resumed copy loads only the changed ranges again (`unchanged_by = "sums"`).
     is_proven: bool = False
 
     @property
@@ -56,7 +56,7 @@ class CopiedFlow:
 
     @property
     def has_target(self) -> bool:
-        """Whether its target exists before."""
+        """Whether its target exists before the load."""
         return self.mode != "create"
 
     @property

@@ -85,8 +85,8 @@ class ServerOrigin(Origin):
         self.stand = stand
         self.database = database
         self.proxy = proxy
-        # If true, sessions that have not noticed that their client is gone may meet the next
-        # command.
+        # True if a session that has not noticed the end of its client may still exist when the next
+        # command runs.
         self.keeps_connections = False
         database.execute(VERSIONS)
         for table in tables:

@@ -77,7 +77,7 @@ class CopyScene:
         return self.start_unseen(fault=fault)
 
     def start_unseen(self, *, fault: str | None = None) -> Running:
-        """Start the command while the source cannot be asked which transactions are committed."""
+        """Start the command without asking the source which transactions are committed."""
         environment = {"INRUSH_FAULT": fault} if fault else None
         return self.inrush.start("run", PACKAGE, environment=environment)
 
@@ -114,7 +114,7 @@ class CopyScene:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether a run was published in all targets, by the rows after the last command."""
+        """Whether the rows after the last command show that a run was published in all targets."""
         return all(self.last[name] != self.before[name] for name in self.before)
 
     def settle(self) -> None:

@@ -68,7 +68,7 @@ class SourceTable:
     row_count: int
     # The number of letters that make its rows wide.
     pad: int = 0
-    # 0: no partitions; `by` says how it is partitioned.
+    # The number of its partitions; 0 if it has none. `by` is the kind of partitioning.
     partitions: int = 0
     by: str = "range"
     has_key: bool = False

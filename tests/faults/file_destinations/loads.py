@@ -162,7 +162,7 @@ def _serial(before: Iterable[Row]) -> tuple[list[Row], list[Reject]]:
 
 
 def _by_hundreds(rows: Iterable[Row]) -> list[Row]:
-    """Return rows of few partitions."""
+    """Return rows whose second value, the partition, is the same for 500 consecutive numbers."""
     return [(number, number // 500, note) for number, _, note in rows]
 
 

@@ -50,7 +50,7 @@ def made_place(kind: type[Place], folder: Path) -> Place:
 
 
 def is_refused_as_changed(outcome: Outcome) -> bool:
-    """Whether a file of a stopped run has changed; then the run must be abandoned."""
+    """Whether a command refused a changed file; then the stopped run must be abandoned."""
     return outcome.status == FAILED and "changed since" in outcome.said
 
 

@@ -41,7 +41,7 @@ def _parts() -> dict[str, bytes]:
 
 
 def _parts_with_rejects() -> dict[str, bytes]:
-    """Return them with bad records in the first file and in the third, which is compressed."""
+    """Return these files with bad records in the first and the third; the third is compressed."""
     files = _parts()
     for name in ("rows.tbl.0", "rows.tbl.2"):
         files[name] += BAD_RECORD.encode()
@@ -74,12 +74,12 @@ class Left:
     # The fault point where it died; without one, the run ended by itself.
     fault: str | None = None
     streams: int = 1
-    # Makes the targets that exist before.
+    # The statements that make the targets which exist before the load.
     setup: str = ""
     rejected_rows: int = 0
     # True if its rows are already in the targets.
     is_loaded: bool = False
-    # Units that were committed.
+    # The number of committed units.
     units: int = 0
     # Rows that were written directly to the target.
     straight_rows: list[Row] = field(default_factory=list)

@@ -86,7 +86,7 @@ class BulkLoad:
         del self._input[:end]
 
     def finish(self) -> int:
-        """End the load and return the rows; the rest must be rows and DONE (error 4804)."""
+        """End the load and return the number of rows; DONE must follow them (error 4804)."""
         if self.error is not None:
             raise self.error
         self._take_rows()

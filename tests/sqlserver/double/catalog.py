@@ -35,7 +35,7 @@ _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19, "real": 24, "fl
 
 
 def catalog_view(session: SessionBase, name: str, object_id: int | None) -> View:
-    """Return a view of `sys`, of one object or of all.
+    """Return a view of `sys` with the rows of one object, or of all objects.
 
     The query waits for objects that another session is changing.
     """
@@ -137,7 +137,7 @@ def _tables(tables: list[Table]) -> View:
             2 if "temporal" in one.traits else int("history" in one.traits),
             *(int(trait in one.traits) for trait in _REPLICATED),
             *(int("out_of_row" in one.traits), 256 if "text_in_row" in one.traits else 0),
-            # 0 if the table has no large values.
+            # The space of large values; 0 if the table has no columns for them.
             large_value_space(one) or 0,
         ]
         for one in tables

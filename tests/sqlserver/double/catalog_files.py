@@ -4,7 +4,7 @@ Columns, values and rights follow Microsoft's documentation of sys.database_file
 sys.destination_data_spaces and sys.dm_server_services
 (https://learn.microsoft.com/sql/relational-databases/system-catalog-views/ and
 system-dynamic-management-views/). `size`, `max_size` and `growth` count pages of 8 KiB. A file with
-`max_size` -1 grows until the disk is full; one with `growth` 0 does not grow.
+`max_size` -1 grows until the disk is full; a file with `growth` 0 does not grow.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The columns are those of sys.dm_exec_requests and sys.dm_exec_sessions
 (https://learn.microsoft.com/sql/relational-databases/system-dynamic-management-views/). Only
-sessions with a request have a row in the first one. Without VIEW SERVER STATE a login sees only its
-own session.
+sessions with a request have a row in sys.dm_exec_requests. Without VIEW SERVER STATE a login sees
+only its own session.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def connections(asking: SessionBase) -> View:
 
 
 def session_waits(asking: SessionBase) -> View:
-    """Return sys.dm_exec_session_wait_stats, here only of the session that asks."""
+    """Return sys.dm_exec_session_wait_stats; it has only the rows of the session that asks."""
     waits = asking.database.session_waits.items()
     rows = [[asking.number, wait_type, milliseconds] for wait_type, milliseconds in waits]
     return view("session_id wait_type wait_time_ms", rows)

@@ -131,7 +131,7 @@ class DefinitionParser(QueryParser):
                 pass
             elif self._take("IDENTITY"):
                 if self._peek() == Token("mark", "("):
-                    # A sign is a token of its own.
+                    # A sign is a separate token.
                     numbers = " ".join(self._words_in_parentheses()).replace("- ", "-")
                     seed, increment = map(int, numbers.split())
                     column.seed, column.increment = seed, increment

@@ -1,4 +1,6 @@
-"""Refuses what the version and edition lack that the double's SERVERPROPERTY names.
+"""Refuses statements and catalog views that the double's version and edition do not have.
+
+The double's SERVERPROPERTY names the version and the edition.
 
 Babelfish: https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/babelfish-partition.html and
 contrib/babelfishpg_tsql/src/tsqlUnsupportedFeatureHandler.cpp of babelfish_extensions.

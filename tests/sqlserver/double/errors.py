@@ -210,7 +210,7 @@ RULES: dict[int, tuple[str, str]] = {
         "has {3} columns.",
         _EVENTS,
     ),
-    # The number 4945 has the same rule for collations; the double has one number for both.
+    # SQL Server has the number 4945 for the same rule of collations; the double uses 4944 for both.
     4944: (
         "ALTER TABLE SWITCH statement failed because column '{0}' has a data type in source table "
         "'{1}' which is different from its type in target table '{2}'.",

@@ -185,7 +185,7 @@ class Evaluator:
         return _COMPARISONS[mark](left, right)
 
     def is_binary(self, scope: Scope, *nodes: Node) -> bool:
-        """Return whether texts are compared by their codes: a column has such a collation."""
+        """Return whether texts are compared by their codes, because one has a BIN2 collation."""
         for node in nodes:
             if node[0] == "collate" and node[2].upper().endswith("BIN2"):
                 return True

@@ -12,7 +12,7 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 
 
 def _moment(text: str) -> tuple[int, int]:
-    """Return the seconds since 1970 (or of the day), and the ticks of 100 ns in the second."""
+    """Return the seconds since 1970 (or since midnight), and the ticks of 100 ns in the second."""
     text = text.removesuffix(" +00:00").removesuffix("+00:00").replace("T", " ")
     text, _, fraction = text.partition(".")
     if text.count(":") and not text.count("-"):
@@ -23,7 +23,7 @@ def _moment(text: str) -> tuple[int, int]:
 
 
 def _difference(part: str, begin: str, end: str) -> int:
-    """Count the boundaries between two moments."""
+    """Count the starts of seconds or days between two moments, as DATEDIFF does."""
     seconds = {"second": 1, "day": 86_400}.get(part)
     if seconds is None:
         raise NotInDoubleError(f"DATEDIFF({part})")
@@ -31,7 +31,7 @@ def _difference(part: str, begin: str, end: str) -> int:
 
 
 def _added(part: str, number: int, moment: str) -> str:
-    """Add to a moment of UTC; the fraction of a second stays."""
+    """Add seconds or minutes to a moment in UTC; the fraction of its second stays the same."""
     seconds = {"second": 1, "minute": 60}.get(part)
     if seconds is None:
         raise NotInDoubleError(f"DATEADD({part})")

@@ -163,7 +163,7 @@ class TokenReader:
         return SqlType.parse(name, [number.lower() for number in numbers], collation)
 
     def _text_since(self, start: int) -> str:
-        """Return the tokens from there to here as the catalog has them: names in brackets."""
+        """Return the tokens since a place as the catalog has them: with names in brackets."""
         found = self._tokens[start : self._at]
         text = ""
         for token, after in zip(found, [*found[1:], Token("end", "")], strict=True):

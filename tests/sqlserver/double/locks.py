@@ -25,7 +25,7 @@ _COMPATIBLE: dict[str, set[str]] = {
     "BU": {"Sch-S", "BU"},
     "Sch-M": set(),
 }
-# How often a waiting session checks that its client still exists.
+# The seconds after which a waiting session checks again that its client still exists.
 _LOOK_SECONDS = 0.02
 
 

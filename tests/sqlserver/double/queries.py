@@ -107,7 +107,7 @@ class Queries(SessionBase):
         if top is not None and not query.order:
             scopes = itertools.islice(scopes, top)
         if query.order:
-            # A number is the place of a result.
+            # A number in ORDER BY is the position of a result column.
             order = [
                 (query.items[node[1] - 1][0] if node[0] == "literal" else node, is_descending)
                 for node, is_descending in query.order

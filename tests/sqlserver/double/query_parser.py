@@ -38,7 +38,7 @@ class Source:
     percent: float | None = None
     # The condition of the join; None for the first.
     on: Node | None = None
-    # LEFT JOIN: a row without a partner has NULLs in its place.
+    # True for LEFT JOIN: a row without a partner is joined with NULLs.
     is_outer: bool = False
     # The query, if it is not a table.
     query: Select | None = None

@@ -41,7 +41,8 @@ from .types import description
 
 # The server's answers about encryption ([MS-TDS] 2.2.6.5).
 ENCRYPTION_OFF, ENCRYPTION_ON, NO_ENCRYPTION, ENCRYPTION_REQUIRED = 0, 1, 2, 3
-# The option of PRELOGIN, the feature of LOGIN7, and its library ([MS-TDS] 2.2.6.5 and 2.2.6.4).
+# Logins by access token: the option of PRELOGIN, the feature of LOGIN7, and the feature's library
+# ([MS-TDS] 2.2.6.5 and 2.2.6.4).
 _FEDERATED, _FEDERATED_LOGIN, _SECURITY_TOKEN = 6, 2, 1
 # "The maximum network packet size for encrypted connections is 16,383 bytes."
 _ENCRYPTED_PACKET_BYTES_MAX = 16_383

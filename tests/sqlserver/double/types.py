@@ -123,7 +123,7 @@ class SqlType:
         return COLLATIONS[self.collation.lower()][2]
 
     def type_info(self, *, nullable: bool) -> bytes:
-        """Return TYPE_INFO; numeric types that are NOT NULL have a code of their own."""
+        """Return TYPE_INFO; some types have another code for columns that are NOT NULL."""
         if self.name in _FIXED:
             return _NULLABLE[self.name] if nullable else _FIXED[self.name]
         if self.name in ("decimal", "numeric"):
@@ -157,7 +157,7 @@ class SqlType:
 
     @property
     def value_bytes(self) -> int:
-        """Return the bytes of every value that has a length of one byte."""
+        """Return the size in bytes of each value, for types whose values all have one size."""
         if self.name in ("decimal", "numeric"):
             return self.decimal_bytes
         more = {"time": 0, "datetime2": 3, "datetimeoffset": 5}
