@@ -45,7 +45,7 @@ def test_another_number_of_streams_keeps_all_units(
     job.assert_done()
 
 
-# The rows of each file of a load that puts small files together; the fourth file is too large.
+# The number of rows of each file. The load puts small files together; the fourth is too large.
 FILES = (30, 0, 70, 2_000, 1, 40)
 MERGE_BYTES = 20_000
 # The files of each unit.

@@ -59,9 +59,10 @@ def assert_same_memory(place: Place, inrush: Inrush, files: list[str]) -> None:
 
 @pytest.fixture(scope="module")
 def compressed(files: list[str]) -> list[str]:
-    """Compress one part of many rows, and all parts, each into one file that feeds all streams.
+    """Compress one part of the many rows into a file, and all parts into another file.
 
-    The smaller one has enough text to fill the buffers between the reader and the streams.
+    Each file feeds all streams. The smaller file has enough text to fill the buffers between the
+    reader and the streams.
     """
     parts = [Path(files[-1].replace("*", str(part))) for part in range(PARTS)]
     paths = []

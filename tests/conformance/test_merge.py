@@ -544,7 +544,7 @@ def test_targets_that_cannot_keep_versions(merging: Place, inrush: Inrush) -> No
 
 @pytest.mark.clause("D-47")
 def test_two_current_versions_of_a_key(merging: Place, inrush: Inrush) -> None:
-    """A database without partial indexes cannot keep other programs from writing two."""
+    """Without partial indexes, a database cannot prevent a second current version of a key."""
     if merging.partial_indexes:
         pytest.skip("its index refuses them")
     customers = Customers(merging, inrush)

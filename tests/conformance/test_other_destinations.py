@@ -66,7 +66,7 @@ def test_who_looks_takes_no_file_from_a_load(inrush: Inrush) -> None:
 def test_direct_writes_are_refused_before_what_they_need(
     inrush: Inrush, settings: dict[str, Value], run: dict[str, Any]
 ) -> None:
-    """A hint to add `mode = "append"` would only lead to this refusal."""
+    """The message does not suggest `mode = "append"`, which would be refused in the same way."""
     write(inrush, "a.csv", 1)
     text = package("x.duckdb", flow("t", "a.csv", columns=COLUMNS, **settings), **run)
     outcome = inrush("check", inrush.write("p.toml", text)).expect(USAGE, "this destination cannot")

@@ -181,7 +181,7 @@ def test_rows_of_one_record_go_to_their_outputs(place: Place, inrush: Inrush) ->
 
 
 def test_another_condition_is_another_load(place: Place, inrush: Inrush) -> None:
-    """Units that were loaded for other rows are not kept."""
+    """Units that were loaded with another condition are not kept."""
     job = made(place, inrush)
     died = inrush("run", job.package, environment={"INRUSH_FAULT": "after_unit_commit"})
     assert died.status == -signal.SIGKILL, died.said

@@ -90,7 +90,7 @@ def test_a_plan_changes_nothing(job: Job) -> None:
 def test_a_mode_that_it_lacks_is_refused(job: Job) -> None:
     place, inrush = job.place, job.inrush
     if "upsert" in abilities.claims()[place.title]:
-        # It lacks no ability; test_merge.py tests merging.
+        # This destination can merge, and test_merge.py tests that.
         job.run().expect(CLEAN)
         return
     write_rows(inrush)

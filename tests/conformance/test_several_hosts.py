@@ -152,7 +152,7 @@ def test_shares_are_one_run(hosts: Hosts, make_place: MakePlace, tmp_path: Path)
     hosts.assert_done(together)
     assert not together.report["resumed"]
     assert {unit["kept"] for unit in together.report["units"]} == {False}
-    # One stream of the first process, two of the second.
+    # The first process has one stream, and the second process has two.
     streams = together.report["streams"]
     assert [stream["stream"] for stream in streams] == [1, 2, 3]
     assert sum(stream["meter"]["rows"] for stream in streams) == len(hosts.rows)
@@ -320,7 +320,7 @@ def test_a_share_that_nobody_loads_ends_the_run(hosts: Hosts) -> None:
 
 @pytest.mark.clause("D-40")
 def test_a_process_that_is_suspended_is_not_waited_for(hosts: Hosts) -> None:
-    # Long enough for the other share to be loaded on a busy machine.
+    # In this time the other share is loaded even on a busy machine.
     with hosts.begin("--shares-wait=20") as held:
         hosts.join(2).expect(LOADED_WITH_REJECTS)
         words = ("join", hosts.package, hosts.plan, "--share=1", "--streams=1")

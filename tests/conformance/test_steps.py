@@ -374,7 +374,7 @@ def test_a_load_of_distinct_rows_that_is_killed_ends_with_the_same_rows(
     assert_distinct(job, outcome)
 
 
-# Two columns become rows, one of them derived; later steps reject, compare and filter these rows.
+# Two columns, one of them derived, become rows; later steps reject, compare and filter the rows.
 UNPIVOT = (
     step(derive={"double": "CAST(price * 2 AS DECIMAL(15,2))"}, load=False)
     + step(where="id % 10 <> 3")

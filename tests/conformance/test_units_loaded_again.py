@@ -1,7 +1,7 @@
 """If the source has changed, only the changed units of a stopped run are removed from staging.
 
-The source is a table of PostgreSQL whose ranges are compared by count and sum. Only with such a
-source can single inputs be loaded again.
+The source is a table of PostgreSQL whose ranges are compared by count and sum. Single
+inputs can be loaded again only with such a source.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def test_only_the_changed_range_is_loaded_again(
 ) -> None:
     """A row of the first of two loaded ranges changes, and rows are added to the last range.
 
-    In PostgreSQL all ranges are loaded, into one unit that several streams fill.
+    Into PostgreSQL, all ranges are loaded as one unit, which several streams fill.
     """
     of_server = isinstance(place, PostgreSql) and not isinstance(place, AdbcPostgreSql)
     streams, commits, changed = (2, RANGES, "2 ranges") if of_server else (1, 2, "1 range")

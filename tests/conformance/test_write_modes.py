@@ -85,7 +85,7 @@ PARTITIONED = ("id integer", "region integer", "day date")
 
 
 def partitioned_flow(place: Place, files: str, mode: str, **more: Value) -> str:
-    """Return a package with a flow whose partitions, and files, have one `region` each."""
+    """Return a package with a flow in which each partition and each file has one `region`."""
     if place.bounds:
         more |= {"bounds": [1, 2, 3, 4, 5]}
     columns: list[Value] = list(PARTITIONED)
@@ -96,7 +96,7 @@ def partitioned_flow(place: Place, files: str, mode: str, **more: Value) -> str:
 
 
 def rows_by_name(place: Place) -> list[Row]:
-    """Return the rows, for any order of columns in the destination."""
+    """Return the rows with the same order of columns for all destinations."""
     types = {"id": "integer", "region": "integer", "day": "date"}
     order = list(place.column_types("t"))
     rows = place.rows("t", [types[name] for name in order])

@@ -14,7 +14,7 @@ class Type:
 
     @property
     def test_id(self) -> str:
-        """Its name in the names of tests."""
+        """The name of the type in the names of tests."""
         return self.name.replace(" ", "_")
 
 

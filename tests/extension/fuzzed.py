@@ -87,10 +87,10 @@ def _type_name(kernel: int, choice: int, size: int) -> str:
 class FuzzedLoad:
     """A table, and the bytes that follow the header of a stream into it."""
 
-    # In the order of the stream.
+    # The columns are in the order of the stream.
     columns: tuple[Column, ...]
     body: bytes
-    # The bytes of each CopyData message.
+    # The size of each CopyData message in bytes.
     message_len: int
     # The table has its columns in the opposite order, so the extension reads rows as Datums.
     is_reversed: bool

@@ -220,7 +220,7 @@ def _literal(value: str, chance: random.Random, *, large: bool) -> str:
     medium = chance.choice((3, 60, 122, 123, 124, 125, 126, 127, 128, 129, 130, 200))
     if "{large}" in value or "{huge}" in value:
         length = chance.choice((1900, 2030, 2040, 8000) if "{large}" in value else (9000, 70000))
-        # Compressible, or not.
+        # The text compresses well, or hardly at all.
         text = (
             f"repeat('ab', {length // 2})"
             if chance.random() < 0.5 and large

@@ -142,7 +142,7 @@ def test_damage_ends_as_by_copy(prepared: Database, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_cancels_at_random_points(prepared: Database, seed: int) -> None:
-    """An ended load leaves no row; if its session continues, it then loads the same rows."""
+    """A cancelled load leaves no row. If its session still works, it then loads the same rows."""
     chance = random.Random(f"cancel {seed}")  # noqa: S311
     version = prepared.server.version
     table = some_table(seed, version, chance)

@@ -55,7 +55,7 @@ def incompressible(size: int) -> str:
 
 @pytest.mark.parametrize("is_in_order", [True, False], ids=["in order", "other order"])
 def test_every_type(fast_database: Database, *, is_in_order: bool) -> None:
-    """All values of a type and NULL, between NULLs and between other values."""
+    """All values of a type and NULL are stored between NULLs and between other values."""
     fast_database.execute(PRELUDE)
     for way in ways_of(fast_database.server.version):
         loaded = []
@@ -111,7 +111,7 @@ WIDTHS = (1, 2, 7, 8, 9, 15, 16, 17, 63, 64, 65, 255, 256, 257, 1599, 1600)
 # The dropped columns: none, only the first, only the last, or every third from the second on.
 DROPPED = {"none": slice(0), "first": slice(1), "last": slice(-1, None), "some": slice(1, None, 3)}
 KINDS = {"int2": "7::int2", '"char"': "'x'::\"char\"", "bool": "true"}
-# Which columns are NULL in a row.
+# For each row, the columns that are NULL.
 NULLS = (slice(0), slice(None), slice(1), slice(-1, None), slice(0, None, 2), slice(7, None, 8))
 
 
@@ -153,7 +153,7 @@ def test_every_width(fast_database: Database, dropped: str) -> None:
 @pytest.mark.parametrize("type_name", ["text", "bytea", "jsonb"])
 @pytest.mark.parametrize("storage", STORAGES)
 def test_every_length(fast_database: Database, storage: str, type_name: str) -> None:
-    """Around 127 bytes, 2 KB and 8 KB, and in TOAST; a value too large for a page is refused."""
+    """Lengths are around 127 bytes, 2 KB and 8 KB; a value too large for a page is refused."""
     as_type = {"text": "{}", "bytea": "convert_to({}, 'UTF8')", "jsonb": "to_jsonb({})"}[type_name]
     definition = f"(a int2, b {type_name}, c text)"
     more = (f"ALTER TABLE {{}} ALTER b SET STORAGE {storage}",)

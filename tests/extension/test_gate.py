@@ -195,7 +195,7 @@ def test_one_of_several_statements(table: Database, text: str) -> None:
 
 
 def test_freeze_is_for_tables_that_nobody_can_see(table: Database) -> None:
-    """Each condition of COPY FREEZE, in the words of COPY."""
+    """The conditions of COPY FREEZE apply, and their messages are those of COPY."""
     freezing = "COPY public.t FROM STDIN (FORMAT {}, FREEZE true)"
     before: dict[str, tuple[str, str | None]] = {
         "in another transaction": ("SELECT 1", "55000"),

@@ -50,7 +50,7 @@ class Reference:
     """The targets after a load without faults."""
 
     full: dict[str, Digest]
-    # Its seconds, and the bytes that it sends.
+    # The seconds of the load, and the bytes that it sends.
     seconds: float
     sent_bytes: int
     commits: int
@@ -151,7 +151,7 @@ class Scene:
                 stack.enter_context(watcher)
             yield
         if not self.load.is_atomic:
-            # Rows are visible as they are committed.
+            # Rows are visible as soon as they are committed.
             return
         for watcher in watchers:
             allowed = {self.before[watcher.table], self.full[watcher.table]}

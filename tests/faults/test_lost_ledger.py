@@ -110,7 +110,7 @@ def test_other_files_and_other_tables_are_loaded(database: Database, inrush: Inr
     write(inrush, database.url)
     inrush("run", "package.toml").expect(CLEAN)
     database.execute(LOSE)
-    # The next night's files.
+    # Other files come, as in the next night.
     for path in inrush.folder.glob("rows.tbl.*"):
         path.unlink()
     inrush.write("rows.tbl.9", "9|note 9|\n")
@@ -171,7 +171,7 @@ def test_marks_of_many_files_stay_small(newest_database: Database, inrush: Inrus
     database.execute(f"CREATE TABLE events ({COLUMNS})")
     write(inrush, database.url)
     inrush("run", "package.toml").expect(CLEAN)
-    # 490 earlier runs of 10,000 files each.
+    # Records of 490 earlier runs with 10,000 files each.
     database.execute(
         """
         DO $$

@@ -19,7 +19,7 @@ def references(servers_folder: Path) -> References:
     return References(servers_folder)
 
 
-# A scenario has several commands, and may be the first on its server.
+# The limit is long, because a scenario has several commands and may have to start its server.
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_scenario(seed: int, site: Site, references: References, tmp_path: Path) -> None:

@@ -239,7 +239,7 @@ def test_each_member_of_an_archive_is_a_file(newest_database: Database, inrush: 
         lines = ["id,note"]
         for line in range(2, 30_002):
             key = part * 100_000 + line
-            # Sometimes an empty text, which is NULL.
+            # The text is sometimes empty, which means NULL.
             note = noise(key)
             rows.append((key, f"feed.zip/part.{part}.csv", line, note or None))
             lines.append(f"{key},{note}")
@@ -376,7 +376,7 @@ def test_an_end_marker_is_a_reject_wherever_a_chunk_ends(
     write = gzip.compress if name.endswith(".gz") else lambda text: text.decode().encode("utf-16")
     file = inrush.write(name, write(text.encode()))
     lines = [line for line, written in enumerate(text.splitlines(), 1) if written == "\\."]
-    # The last record ends the file.
+    # The last end marker ends the file, so it is not a reject.
     expected = lines[:-1]
     for streams in ("1", "3"):
         words = ("--format", "tsv", "--columns", "id int, note text", "--max-rejects", "99999")

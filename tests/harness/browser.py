@@ -100,7 +100,7 @@ def assert_readable(seen: dict[str, Any]) -> None:
             assert rows, name
             assert all(len(row) == len(head) for row in rows), name
     assert seen["shifts"] == 0
-    # They come from top to bottom; each has a name and is visible.
+    # The elements that the Tab key reaches come from top to bottom; each has a name and is visible.
     order = seen["order"]
     assert [one["name"] for one in order[:2]] == ["To the report", "As the system"]
     tops = [one["top"] for one in order]

@@ -337,7 +337,7 @@ def test_a_side_that_never_ends_is_stopped(
     before = databases(newest_server)
     run.run(workloads.ALL["narrow"])
     assert databases(newest_server) == before
-    # The workload is run with one number of streams, because it has only one file.
+    # A stopped side is not run again, neither in later rounds nor with more streams.
     (stop,) = run.stopped
     assert stop.pop("after_s") >= 1
     assert stop == {"workload": "narrow", "streams": 1, "round": 1, "side": "endless"}

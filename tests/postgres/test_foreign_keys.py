@@ -174,8 +174,8 @@ def test_the_missing_row_comes_while_the_load_is_stopped(
         streams=1,
     )
     inrush.write("package.toml", text)
-    # It is killed in the middle of the second careful load: one unit was loaded again, the other
-    # not.
+    # The run is killed in the middle of the second careful load: one unit was loaded again, and the
+    # other was not.
     died = inrush("run", "package.toml", environment={"INRUSH_FAULT": "before_unit_commit:4"})
     assert died.status == -signal.SIGKILL, died.said
     newest_database.execute("INSERT INTO parents VALUES (77)")

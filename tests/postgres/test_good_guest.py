@@ -152,7 +152,7 @@ def standby(primary: Server, servers_folder: Path) -> Iterator[Server]:
 def test_a_load_waits_for_a_standby(primary: Server, standby: Server, inrush: Inrush) -> None:
     database = primary.create_database("lagging")
     write_rows(inrush, 12_000, "x" * 990)
-    # Slow enough for the load to run until the standby is checked.
+    # At this rate the load still runs when the standby is checked.
     path = job(inrush, database, replica_lag_bytes_max=2 * MIB, rate_bytes_max=4 * MIB)
     with standby.connect() as replay:
         replay.execute(b"SELECT pg_wal_replay_pause()")
@@ -173,7 +173,7 @@ def test_a_load_waits_for_a_standby(primary: Server, standby: Server, inrush: In
 def test_a_load_waits_for_a_slot(primary: Server, inrush: Inrush) -> None:
     database = primary.create_database("slot")
     write_rows(inrush, 12_000, "x" * 990)
-    # Slow enough for the load to run until the slot is checked.
+    # At this rate the load still runs when the slot is checked.
     path = job(inrush, database, slot_bytes_max=2 * MIB, rate_bytes_max=4 * MIB)
     database.value("SELECT pg_create_physical_replication_slot('forgotten', true)::text")
     with inrush.start("run", path) as running:
@@ -200,7 +200,7 @@ def test_a_disk_that_is_too_small(newest_database: Database, inrush: Inrush) -> 
     database = newest_database
     path = inrush.write("rows.tbl", "1|one|\n")
     free = os.statvfs(database.server.data)
-    # A file with a hole, far larger than its disk.
+    # The file is sparse: its size is far larger than the free space of the disk.
     os.truncate(path, 4 * free.f_bavail * free.f_frsize)
     before = state(database)
     checked = inrush("run", job(inrush, database)).expect(FAILED, "disk", "disk_check")

@@ -43,7 +43,7 @@ def write_rows(inrush: Inrush, parts: int, rows: int, keys: int) -> list[tuple[i
 
 
 def assert_loaded(database: Database, rows: list[tuple[int, int]], table: str = "loaded") -> None:
-    """Each row has the number of its customer, and each customer is there once."""
+    """Fail unless each row has the number of its customer, and each customer is there once."""
     found = database.rows(
         f"SELECT l.id, c.no FROM {table} l JOIN customers c USING (customer_key) ORDER BY 1"
     )

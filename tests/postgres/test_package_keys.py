@@ -179,7 +179,7 @@ class Job(SerialJob):
         self.inrush.write("package.toml", text)
 
     def assert_nothing_is_left(self) -> None:
-        """No triggers or functions are left, and each partition has each foreign key once."""
+        """Fail if triggers or functions are left, or a partition lacks or repeats a foreign key."""
         left = "SELECT {} FROM {} WHERE {} AND {}::text LIKE '%inrush%'"
         for query in (
             left.format("tgname", "pg_trigger", "NOT tgisinternal", "tgname"),

@@ -279,8 +279,8 @@ def test_a_target_that_is_renamed_between_two_splits(
     database = newest_database
     rows = write_rows(inrush)
     database.execute(f"CREATE TABLE events ({COLUMNS})")
-    # One stream, because another stream could be stopped before its COMMIT, and would hold a lock
-    # on the table.
+    # The load has one stream, because a second stream could be stopped before its COMMIT and would
+    # then hold a lock on the table.
     settings: dict[str, Value] = {"mode": "append", "atomic": False}
     one_stream = package(database.url, flow("events", "rows.tbl.*", **settings), streams=1)
     inrush.write("package.toml", one_stream)

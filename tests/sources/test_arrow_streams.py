@@ -148,7 +148,7 @@ def test_frames_of_polars_and_pandas(database: Database, tmp_path: Path) -> None
 
 
 def test_capsules_as_other_libraries_make_them(database: Database, tmp_path: Path) -> None:
-    """Categories with small keys and views, times in other units, rows as structs, slices."""
+    """Categories have small keys and views, times have other units, rows are structs or slices."""
     numbers = [*range(1_000)]
     words = pa.array([f"w{n % 7}" for n in numbers])
     moments = [datetime.datetime(2024, 1, 1) + datetime.timedelta(hours=n) for n in numbers]

@@ -62,7 +62,7 @@ def test_rows_that_differ_are_named(database: Database, inrush: Inrush) -> None:
 
 
 def ends(words: str) -> str:
-    """Return a column, and bounds that cut it into ranges, as the partitions of a table."""
+    """Return a statement that makes the table `parts`; these words say how it is partitioned."""
     return f"CREATE TABLE parts (id int, region text, v int, PRIMARY KEY (id, region)) {words}"
 
 

@@ -18,7 +18,7 @@ from verdict.site import CORE, FILE_BYTES, TABLE, Ground, Measured, Site
 
 # The kernel takes no quota below a hundredth of a core.
 CORES_MIN = 0.02
-# A path on which loss has a cost, and the size of its packets.
+# The delay of a path that is long enough for loss to have a cost, and the size of its packets.
 DELAY_S = 0.01
 SEGMENT_BYTES = 8_948
 LOSS_MAX = 0.08

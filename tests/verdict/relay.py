@@ -19,7 +19,7 @@ TUNSETIFF = 0x400454CA
 IFF_TUN = 0x0001
 IFF_NO_PI = 0x1000
 PACKET_BYTES_MAX = 65_536
-# Packets that are read at once before due packets are sent.
+# The number of packets that are read before due packets are sent.
 BATCH = 64
 
 

@@ -25,7 +25,7 @@ from harness.proxy import Trouble
 
 Strike = Callable[[CopyScene], Struck]
 Fits = Callable[[Copy], bool]
-# The source has sent about this much before the first row.
+# The source sends about this number of bytes before the first row.
 CATALOG_BYTES = 8_000
 
 

@@ -189,7 +189,7 @@ class CopyScene:
     def finish(self) -> None:
         """Run the same command again: it succeeds at the first try."""
         if self.may_have_changed and self.is_loaded and self._has_ended_well:
-            # Another command would be another load.
+            # The source may have changed, so another command might load other rows.
             return
         self.command().expect(CLEAN)
         self.rest()

@@ -17,7 +17,7 @@ class Kind:
     sql: str
     # Its name in `conformance.canonical`.
     form: str
-    # An expression of the value for a number `{n}`, a bigint.
+    # The SQL expression of a value; `{n}` stands for a number, a bigint.
     value: str
     # True if every destination has the type; other types are copied only from PostgreSQL to
     # PostgreSQL.

@@ -16,7 +16,7 @@ SEEDS = (1, 22, 31, 42, 49, 87)
 _tried: list[Struck] = []
 
 
-# A scenario has several commands, and may be the first on its servers.
+# The limit is long, because a scenario has several commands and may have to start its servers.
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_scenario(seed: int, site: Site, tmp_path: Path) -> None:

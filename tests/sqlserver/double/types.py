@@ -363,7 +363,7 @@ def check_description(payload: bytes, columns: list[Column]) -> int:
 
 
 def walker(columns: list[Column], table: str) -> Callable[[Any, int, int], tuple[int, int]]:
-    """Return a function that walks over whole rows: their end, and their number.
+    """Return a function that walks over whole rows and returns their end and their number.
 
     It is generated: a loop over the columns of each row would take most of a test's time. It raises
     errors 515 and 4815.
