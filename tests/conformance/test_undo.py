@@ -40,7 +40,7 @@ TABLES = ("one", "two")
 
 
 class Loads:
-    """Loads into two tables of a destination, each run with a package of its own."""
+    """Loads into two tables of a destination; each run has a separate package."""
 
     def __init__(self, place: Place, inrush: Inrush) -> None:
         self.place = place

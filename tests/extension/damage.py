@@ -48,7 +48,7 @@ def cut(stream: bytes, chance: random.Random) -> list[bytes]:
     largest = chance.choice((len(stream) + 1, 3, 100, 2_000, 70_000))
     messages, place = [], 0
     while place < len(stream):
-        # No more than a few thousand messages.
+        # The stream becomes a few thousand messages at most.
         length = max(chance.randint(1, largest), len(stream) // 2_000)
         messages.append(message(b"d", stream[place : place + length]))
         place += length

@@ -21,11 +21,11 @@ class Compared:
     """The number of compared loads, and how they ended."""
 
     inputs: int = 0
-    # Loads that COPY accepted, with their rows and their fields that are not NULL.
+    # The numbers of loads that COPY accepted, of their rows, and of their fields that are not NULL.
     stored: int = 0
     rows: int = 0
     values: int = 0
-    # Loads that COPY refused, by SQLSTATE.
+    # The number of loads that COPY refused, for each SQLSTATE.
     refused: Counter[str] = field(default_factory=Counter)
 
     def __str__(self) -> str:

@@ -90,7 +90,7 @@ def test_a_report_that_cannot_be_written(
             outcome = running.resume().wait()
         assert found() == GOOD
         outcome.expect(status, "the rows are in their targets", "report.json", "already loaded")
-        # As long as there is nothing to do, the same command reports the same.
+        # The same command has nothing to do, and ends with the same status again.
         inrush(*words).expect(status, "already loaded by run")
         assert found() == GOOD
     finally:

@@ -211,7 +211,7 @@ def test_its_report_is_read(found: Found) -> None:
 
 @pytest.mark.parametrize("found", ENDED, ids=_named, indirect=True)
 def test_its_rejects_are_replayed(found: Found) -> None:
-    # Keys within the partitions of the target.
+    # The corrected keys are within the partitions of the target.
     fixed = itertools.count(4)
     for path in (found.inrush.folder / "runs" / found.run / "rejects").glob("*.rejects"):
         path.write_text(path.read_text().replace("x", str(next(fixed))))

@@ -98,7 +98,7 @@ def test_each_file_has_a_trailer_of_its_own(database: Database, inrush: Inrush, 
 
 
 def test_a_trailer_in_the_middle_is_refused(newest_database: Database, inrush: Inrush) -> None:
-    """Concatenated files: the count in the last trailer is not that of all."""
+    """If files are concatenated, the count in the last trailer does not include all rows."""
     inrush.write("rows.txt", rows(0, 10) + "TRL|10|x\n" + rows(10) + f"TRL|{ROWS - 10}|x\n")
     text = ["id text", "amount text", "note text"]
     outcome = inrush(
@@ -125,7 +125,7 @@ def test_a_trailer_in_the_middle_is_refused(newest_database: Database, inrush: I
 def test_the_trailer_of_a_large_file_that_streams_share(
     newest_database: Database, inrush: Inrush, compressed: bool
 ) -> None:
-    """Ranges of one file: its trailer is in the last range, and describes all of them."""
+    """The trailer is in the last range of the file, and describes the rows of all ranges."""
     count = 17_000
     note = "".join(str(n % 7) for n in range(990))
     text = "".join(f"{n}|1.00|note {note}\n" for n in range(count)) + f"TRL|{count}|{count}\n"

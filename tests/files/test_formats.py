@@ -162,7 +162,7 @@ def test_records_across_chunks(
         plain = inrush.write(f"plain/{part}.csv", text)
         database.psql(f"\\copy expected FROM '{plain}' (FORMAT csv, HEADER)")
         inrush.write(f"parts/{part}.csv{suffix}", compressed(text, suffix))
-    # The smallest allowed chunk, so that many records extend over two of them.
+    # This is the smallest allowed chunk, so many records extend over two chunks.
     text = package(
         database.url,
         flow("loaded", f"parts/*.csv{suffix}"),

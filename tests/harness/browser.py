@@ -108,6 +108,6 @@ def assert_readable(seen: dict[str, Any]) -> None:
     assert all(one["name"] and one["outlined"] for one in order), order
     names = [one["name"] for one in order]
     assert len(set(names)) == len(names)
-    # The page with the system's setting (light here), then light, dark, and the setting again.
+    # The background with the system's setting (light here), light, dark, and the system's setting.
     light, same, dark, back = seen["grounds"]
     assert light == same == back != dark

@@ -6,5 +6,5 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-# Runs a command and records its time and memory.
+# The script that runs a command and records its time and memory.
 MEASURED = ROOT / "benchmarks" / "measured.py"

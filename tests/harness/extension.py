@@ -104,7 +104,7 @@ def install_everywhere(server: Server, folder: Path) -> None:
 
 
 def settings(server_version: int, folder: Path) -> dict[str, str]:
-    """Return the settings with which a server finds it."""
+    """Return the settings with which a server finds the extension."""
     if server_version < 18:
         return {}
     return {

@@ -13,7 +13,7 @@ from typing import IO
 # These are below the ports that Linux gives to clients, and to listeners that ask for no particular
 # port (32768 and up, ip_local_port_range).
 _FIRST, _LAST = 20_000, 32_000
-# Each process has a block of its own.
+# Each process has a separate block of ports.
 _BLOCK_PORTS = 200
 
 # The block of this process: its number, its ports, and its file, which is locked until the process

@@ -91,7 +91,7 @@ def test_a_name_is_taken_as_it_is(
     inrush("run", path).expect(CLEAN)
     check_rows(database, target, name)
     inrush("run", path).expect(CLEAN, "already loaded")
-    # Loads into the target, which exists now.
+    # This load appends to the target, which exists now.
     again = text.replace("[[flow]]", '[[flow]]\nmode = "append"')
     if not partitioned:
         inrush("run", inrush.write("again.toml", again), "--again").expect(CLEAN)

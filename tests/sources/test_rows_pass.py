@@ -60,7 +60,7 @@ WAYS = {
 def test_every_value_passes(
     database: Database, target: Database, inrush: Inrush, words: str
 ) -> None:
-    """Values of each type pass, however the table is cut; even dates that no batch can hold."""
+    """Values of each type pass in every form of the table, even dates that no batch can hold."""
     fill(database)
     inrush.write("copy.toml", package(database, target, "ends", words))
     assert PASSES in inrush("check", "copy.toml").expect(CLEAN).said

@@ -1,4 +1,4 @@
-"""Incremental loads: each row once, however late it is committed and whatever is killed."""
+"""Incremental loads: each row is loaded once, even if it is committed late or a run is killed."""
 
 from __future__ import annotations
 

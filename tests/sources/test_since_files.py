@@ -1,4 +1,6 @@
-"""Incremental loads from DuckDB and SQLite files: each row once, whatever is open or killed."""
+"""Incremental loads from DuckDB and SQLite files.
+
+Each row is loaded once, even if transactions are open or a run is killed."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from pyarrow import parquet
 from harness.command import CLEAN, FAILED, USAGE, Inrush
 from harness.servers import Database, Server
 
-# The most columns of a table of PostgreSQL.
+# The largest number of columns that a table of PostgreSQL can have.
 COLUMNS_MAX = 1_600
 
 

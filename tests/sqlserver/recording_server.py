@@ -1,8 +1,8 @@
 """A server that speaks enough TDS for a client to send a bulk load, and keeps the load's bytes.
 
 It is not a SQL Server: it accepts any login and stores nothing. It answers a query of columns with
-those of `table.py`, a query of rows with the bytes that it was given, and any other statement with
-success. Nothing about SQL Server follows from its answers. It records the work of the clients,
+the columns of `table.py`, a query of rows with the bytes that it was given, and any other statement
+with success. Nothing about SQL Server follows from its answers. It records the work of the clients,
 which are known to work with real servers.
 """
 

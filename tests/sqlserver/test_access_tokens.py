@@ -12,7 +12,7 @@ from sqlserver.double import Double
 from sqlserver.double.server import ENCRYPTION_ON
 from sqlserver.reaching import ROWS, SECRET, encrypted, loaded, write_rows
 
-# Longer than a packet.
+# The token is longer than a packet.
 TOKEN = "eyJ0eXAi." + "x" * 5000 + "." + SECRET
 # Loads rows with these options in addition to the URL.
 Load = Callable[..., Outcome]

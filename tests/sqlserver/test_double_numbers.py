@@ -1,4 +1,4 @@
-"""The double keeps the rules of identity columns, and those of the statements that add members."""
+"""The double keeps the rules of identity columns and of the statements that add members."""
 
 from __future__ import annotations
 

@@ -432,7 +432,7 @@ def bounds_of(loads: Loads) -> list[str]:
 
 
 def test_bounds_beyond_the_last_one_are_added(loads: Loads) -> None:
-    """Rows beyond the last bound get partitions of their own, which are switched in."""
+    """Rows beyond the last bound get new partitions, which are switched in."""
     loads.months(side="RIGHT")
     loads.make("INSERT INTO t (id, day, note) VALUES (99, '2024-02-02', NULL)")
     before = bounds_of(loads)

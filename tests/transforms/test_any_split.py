@@ -119,7 +119,7 @@ def test_splits_and_streams_change_nothing(
 
     assert_same(SPLITS_MIN)
     if isinstance(source, Csv):
-        # The same rows in small files.
+        # Load the same rows again, from small files.
         source.files = FILES
         source.fill(given)
         assert_same(FILES)

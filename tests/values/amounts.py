@@ -29,7 +29,7 @@ class Written:
     scale: int
     has_point: bool
     has_exponent: bool
-    # In the usual form: no plus, no leading zeros, no blanks around it.
+    # True if it has the usual form: no plus, no leading zeros, no blanks around it.
     plain: bool
     # True if it has a leading zero or a plus, as codes often do.
     looks_coded: bool

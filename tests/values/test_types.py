@@ -68,7 +68,7 @@ def refuse(database: Database, inrush: Inrush, value: str, said: str) -> None:
     ("type_name", "value", "said"),
     [
         ("numeric(15,2)", "NaN", "NaN"),
-        # Finite as written, infinite as floats.
+        # PostgreSQL 17 and later use the stored form of these values for infinity.
         (
             "interval",
             "2147483647 mons 2147483647 days 2562047788:00:54.775807",

@@ -101,7 +101,7 @@ def new_database(stand: Stand, name: str) -> Iterator[Database]:
 
 @contextmanager
 def opened(chosen: CopyScenario, site: Site, folder: Path) -> Iterator[CopyScene]:
-    """Open a scene with databases and a folder of its own, which are removed at the end."""
+    """Open a scene with new databases and a new folder, which are removed at the end."""
     number = next(_numbers)
     own = folder / f"copy-{number}"
     (own / DISK).mkdir(parents=True)

@@ -72,7 +72,7 @@ class Move:
         return text
 
 
-# What `stored.rs` writes for a staging table: a digest of its files and those of its partitions.
+# The digest that `stored.rs` writes for a staging table, of its files and its partitions' files.
 _FILENODES = """
     (SELECT md5(string_agg(part || ':' || coalesce(pg_relation_filenode(part), 0), ','
                            ORDER BY part))

@@ -21,13 +21,13 @@ _numbers = itertools.count(51)
 class Result:
     """The result of a statement."""
 
-    # The rows of a query, and its columns if they are described exactly.
+    # The names and rows of a query; also its columns, if their types are described exactly.
     names: list[str] | None = None
     rows: list[list[Any]] = field(default_factory=list)
     columns: list[Column] | None = None
     count: int | None = None
     status: int | None = None
-    # The transaction that the statement began, or 0 if it ended one.
+    # The number of the transaction that the statement began; 0 if it ended one, None otherwise.
     transaction: int | None = None
     rolled_back: bool = False
     # True if INSERT BULK was run, so that a message of rows follows.

@@ -301,7 +301,7 @@ class Column:
     kind: SqlType
     nullable: bool = True
     identity: bool = False
-    # The first value of an identity column, and the distance of the next one.
+    # The first value of an identity column, and the difference between two values.
     seed: int = 1
     increment: int = 1
     default: Any = None
