@@ -26,7 +26,7 @@ def modified_types() -> Iterator[Modified]:
 
 
 def _moments() -> Iterator[Modified]:
-    """Every precision of seconds."""
+    """Return types with every precision of seconds."""
     moments = ("1999-12-31 23:59:59.555555", "2000-01-01 00:00:00.000001")
     times = ("23:59:59.999999", "00:00:00.000001")
     intervals = ("1 day 00:00:00.555555", "-00:00:59.999999")
@@ -50,7 +50,7 @@ def _interval_fields() -> Iterator[Modified]:
 
 
 def _numerics() -> Iterator[Modified]:
-    """Precisions and scales on both sides of the four digits that are stored together."""
+    """Return precisions and scales on both sides of the four digits that are stored together."""
     for precision in (1, 4, 5, 8, 9, 38, 1000):
         for scale in (-1000, -5, -1, 0, 1, 4, 5, 40, 1000):
             largest = f"{'9' * precision}e{-scale}"
@@ -63,7 +63,7 @@ def _numerics() -> Iterator[Modified]:
 
 
 def _lengths() -> Iterator[Modified]:
-    """Lengths on both sides of 127 bytes, where the header of a value grows."""
+    """Return lengths on both sides of 127 bytes, where the header of a value grows."""
     for length in (1, 2, 125, 126, 127, 128, 2000, 9000):
         whole = "x" * length
         texts = ("", "a", "  ", whole[1:], whole, whole + "x", whole + "  ", "é" * length)

@@ -55,7 +55,7 @@ def write(kind: str, inrush: Inrush) -> Write:
 
 
 def insert(database: Database, name: str, table: pa.Table) -> None:
-    """Insert the rows of a table into one of the database."""
+    """Insert the rows of an Arrow table into a table of the database."""
     columns = ", ".join(f'"{column}"' for column in table.column_names)
     places = ", ".join(["%s"] * table.num_columns)
     rows = [tuple(row.values()) for row in table.to_pylist()]

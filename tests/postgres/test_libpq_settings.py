@@ -277,7 +277,7 @@ def test_chains_with_certificates_of_version_1(tls: TlsServer, inrush: Inrush, k
 def test_a_certificate_of_version_1_is_not_looked_up_in_lists(
     tls: TlsServer, inrush: Inrush
 ) -> None:
-    """libpq looks up a version 1 certificate in revocation lists; Inrush refuses it.
+    """Inrush refuses a version 1 certificate, although libpq looks it up in revocation lists.
 
     The message of Inrush says what to do instead.
     """

@@ -1,6 +1,7 @@
 """Incremental loads from DuckDB and SQLite files.
 
-Each row is loaded once, even if transactions are open or a run is killed."""
+Each row is loaded once, even if transactions are open or a run is killed.
+"""
 
 from __future__ import annotations
 

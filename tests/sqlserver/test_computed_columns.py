@@ -1,4 +1,7 @@
-"""Targets with a computed column, which the server fills and a load must not. All on the double."""
+"""Targets with a computed column, which the server fills and a load must not fill.
+
+All tests use the double.
+"""
 
 from __future__ import annotations
 

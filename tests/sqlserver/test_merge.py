@@ -1,4 +1,4 @@
-"""Merging rows by their key where SQL Server differs from others. All on the double.
+"""Merging rows by their key where SQL Server differs from others. All tests use the double.
 
 `tests/conformance/test_merge.py` compares loads with the model, for every destination.
 """

@@ -1,4 +1,4 @@
-"""Partitions: of new tables, of tables that exist, and SWITCH. All on the double."""
+"""Partitions: of new tables, of tables that exist, and SWITCH. All tests use the double."""
 
 from __future__ import annotations
 

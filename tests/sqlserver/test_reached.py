@@ -1,4 +1,4 @@
-"""Connections to servers: TLS, logins, packets, and servers that fail. All on the double."""
+"""Connections to servers: TLS, logins, packets, and servers that fail. All tests use the double."""
 
 from __future__ import annotations
 

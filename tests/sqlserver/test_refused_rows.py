@@ -1,4 +1,7 @@
-"""Rows that a constraint refuses become rejects, and the others are loaded. All on the double."""
+"""Rows that a constraint refuses become rejects, and all other rows are loaded.
+
+All tests use the double.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Types of SQL Server that a package names for the columns of a new table. All on the double."""
+"""Types of SQL Server that a package names for the columns of a new table.
+
+All tests use the double.
+"""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class RowSource(ABC):
 
 
 class Files(RowSource):
-    """Files of rows, the same number in each but the last."""
+    """Files with the same number of rows in each, except the last."""
 
     pattern: ClassVar[str]
     format: ClassVar[dict[str, Value]] = {}
@@ -152,7 +152,7 @@ class Pipe(Csv):
 
 
 class GzipCsv(Csv):
-    """Such files, compressed."""
+    """Files of comma-separated values, compressed by gzip."""
 
     name = "csv_gzip"
     pattern = "rows.*.csv.gz"
@@ -162,7 +162,7 @@ class GzipCsv(Csv):
 
 
 class ZipCsv(Csv):
-    """Such files in one archive."""
+    """Files of comma-separated values in one zip archive."""
 
     name = "csv_zip"
     pattern = "rows.zip"
@@ -173,7 +173,7 @@ class ZipCsv(Csv):
 
 
 class Utf16Csv(Csv):
-    """Such files in UTF-16."""
+    """Files of comma-separated values in UTF-16."""
 
     name = "csv_utf16"
     format: ClassVar[dict[str, Value]] = {"encoding": "utf-16", "preset": "csv"}

@@ -50,7 +50,7 @@ class Guessed:
 
     @property
     def width(self) -> int:
-        """The fields of a record."""
+        """The number of fields in a record."""
         return 1 + len(self.columns) + self.empty_fields
 
     def lines(self, *, later: bool) -> str:

@@ -84,7 +84,7 @@ def refuse(database: Database, inrush: Inrush, value: str, said: str) -> None:
 def test_values_that_are_not_carried_are_rejects(
     newest_database: Database, inrush: Inrush, type_name: str, value: str, said: str
 ) -> None:
-    """psql loads these values, but Inrush refuses each with its reason."""
+    """Inrush refuses these values with a reason, although psql loads them."""
     newest_database.execute(f"CREATE TABLE loaded (c1 {type_name})")
     file = inrush.write("rows.tsv", f"{value}\n")
     newest_database.psql(f"\\copy loaded FROM '{file}'", "TRUNCATE loaded")
@@ -113,7 +113,7 @@ FIRST = "4714-11-24 00:00:00 BC"
 def test_values_past_the_ends_are_rejects(
     database: Database, inrush: Inrush, type_name: str, value: str, said: str, versions: range
 ) -> None:
-    """psql refuses these values too."""
+    """Like psql, Inrush refuses these values."""
     if database.server.version not in versions:
         pytest.skip("for other versions of PostgreSQL")
     database.execute(f"CREATE TABLE loaded (c1 {type_name})")

@@ -27,7 +27,7 @@ ROUNDS_PER_DUCKDB = 10
 
 @dataclass
 class Place:
-    """Servers and folders."""
+    """The servers and folders that the rounds use."""
 
     folder: Path
     versions: list[int]
