@@ -366,7 +366,8 @@ def test_another_plan_is_refused(hosts: Hosts) -> None:
         for form in (0, 2):
             # Plans in an older and in a newer form, with only the keys that every form has.
             hosts.plan.write_text(json.dumps({"plan_version": form, "inrush_version": "0.0.7"}))
-            hosts.join(1).expect(USAGE, f"is a plan in format {form}", "reads format 1", "Inrush 0.0.7")
+            says = (f"is a plan in format {form}", "reads format 1", "Inrush 0.0.7")
+            hosts.join(1).expect(USAGE, *says)
         hosts.plan.write_text(written)
         _edited(hosts, inrush_version="0.0.7")
         hosts.join(1).expect(USAGE, "written by Inrush 0.0.7", f"this is Inrush {version}")

@@ -212,9 +212,10 @@ def test_a_run_of_an_older_ledger(loads: Loads) -> None:
     loads.make(PLAIN)
     old = run(loads, JANUARY, mode="append")
     loads.make('DROP TABLE "inrush"."change"')
-    undo(loads, old).expect(FAILED, "an earlier version of Inrush made the run", "nothing was changed")
+    says = "an earlier version of Inrush made the run"
+    undo(loads, old).expect(FAILED, says, "nothing was changed")
     name = run(loads, FEBRUARY, **KEEP)
-    undo(loads, old).expect(FAILED, "an earlier version of Inrush made the run")
+    undo(loads, old).expect(FAILED, says)
     undo(loads, name).expect(CLEAN)
     assert loads.ids() == [1, 2]
 
