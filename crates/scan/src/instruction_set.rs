@@ -31,7 +31,7 @@ use crate::positions::{self, BitInstructions};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstructionSet(Instructions);
 
-/// Private, so that a benchmark or a test takes one of [`InstructionSet::available`].
+/// Private, so that a benchmark or a test can take only one of [`InstructionSet::available`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Instructions {
     /// 64 bytes at a time.
@@ -63,7 +63,7 @@ impl InstructionSet {
         instruction_sets
     }
 
-    /// The fastest one that this machine can run.
+    /// The fastest instruction set that this machine can run.
     pub fn best() -> InstructionSet {
         // The portable one is always there.
         InstructionSet::available()[0]

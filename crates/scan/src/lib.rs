@@ -1,13 +1,13 @@
 //! Finds the ends of records and fields in delimited text.
 //!
-//! Bytes in, positions out: no I/O, no Arrow, no allocation per row.
+//! It takes bytes and returns positions. It does no I/O, does not use Arrow, and allocates nothing per row.
 //!
 //! [`Scanner::scan`] finds records and the ends of their fields; [`decode_field`] decodes a field to its text. `masks`
 //! finds the special bytes, 64 bytes at a time. `mask_walker` turns masks into positions, with `regular` for most
-//! blocks, `special_bytes` for the others and `positions` for the code that depends on the processor; `general` does so
-//! for uncommon dialects, and `fixed` for fields at declared positions. `reference` does the same byte by byte, to be
-//! read, and for tests. Unsafe code is in `instruction_set`, which chooses between instructions, and in `vectors`,
-//! which loads and stores.
+//! blocks, `special_bytes` for the others and `positions` for the code that depends on the processor; `general` turns
+//! masks into positions for uncommon dialects, and `fixed` for fields at declared positions. `reference` finds the
+//! same positions byte by byte: it is easy to read, and the tests compare the other modules with it. Unsafe code is in
+//! `instruction_set`, which chooses between instructions, and in `vectors`, which loads and stores.
 
 pub mod cpu;
 mod dialect;

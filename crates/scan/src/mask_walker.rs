@@ -1,14 +1,14 @@
 //! The fast machine: walks masks, not bytes.
 //!
-//! Most blocks of 64 bytes are regular: arithmetic on the masks finds all delimiters and line feeds that count at once
-//! ([`crate::regular`]), and the positions are then written out without reading the text. A block with a quote in an
-//! unexpected position is read one special byte after the other instead ([`crate::special_bytes`]). The state before
-//! and after a block is the same for both ways, so any block can be read in either way. [`crate::reference`] defines
-//! the result of both, byte by byte.
+//! Most blocks of 64 bytes are regular: for the whole block at once, arithmetic on the masks finds the delimiters and
+//! line feeds that count ([`crate::regular`]), and their positions are then written without reading the text. A block
+//! with a quote in an unexpected position is read one special byte after the other instead ([`crate::special_bytes`]).
+//! The state before and after a block is the same for both ways, so any block can be read in either way.
+//! [`crate::reference`] defines the result of both, byte by byte.
 //!
-//! This machine reads the common dialects: a delimiter of one byte, records that end with line
-//! feeds (a carriage return before them or not) or with carriage returns, no comments. Others
-//! are read by [`crate::general`].
+//! This machine reads the common dialects: a delimiter of one byte, records that end with line feeds (with or without
+//! a carriage return before them) or with carriage returns, no comments. Other dialects are read by
+//! [`crate::general`].
 //!
 //! The loop over blocks is compiled once for each [`InstructionSet`]; the code that differs is in [`crate::positions`].
 //!
@@ -32,7 +32,7 @@ pub(crate) struct Settings {
     pub(crate) form: Form,
     pub(crate) needles: Needles,
     pub(crate) terminator: Terminator,
-    /// A `\r` before a line feed belongs to it, and any other outside quotes is a fault.
+    /// True if a `\r` before a line feed is part of the line end, and any other `\r` outside quotes is a fault.
     pub(crate) strips_returns: bool,
     pub(crate) has_end_marker: bool,
     pub(crate) trailing_delimiter: bool,
@@ -73,11 +73,11 @@ impl Settings {
 /// The kind of quotes and escapes of a dialect, which decides how masks are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Neither: every delimiter and every line feed counts.
+    /// No quotes and no escapes: every delimiter and every line feed counts.
     Plain,
-    /// Quotes, doubled inside of quotes.
+    /// Quotes; a quote inside quotes is doubled.
     DoubledQuotes,
-    /// Quotes. Inside of quotes an escape byte works, or nothing is escaped.
+    /// Quotes that are not doubled. Inside quotes an escape byte escapes the next byte, or there are no escapes.
     Quotes { quote: u8 },
     /// No quotes, but an escape byte.
     Escapes,
@@ -113,9 +113,9 @@ pub(crate) struct MaskWalker<'a> {
     instruction_set: InstructionSet,
     pub(crate) text: &'a [u8],
     pub(crate) records: &'a mut Records,
-    /// Field ends found so far; [`Records::field_ends`] is longer while the machine runs.
+    /// The number of field ends found so far; [`Records::field_ends`] is longer while the machine runs.
     pub(crate) field_count: usize,
-    /// Line feeds before the block.
+    /// The number of line feeds before the block.
     pub(crate) line_count: u32,
     pub(crate) mode: Mode,
     /// The position of the quote that opened the field; meaningless in the mode `Unquoted`.
@@ -138,12 +138,12 @@ pub(crate) struct OpenRecord {
     pub(crate) fault: Option<(FaultKind, u32)>,
 }
 
-/// The bytes of a block that end something: bits as in [`Masks`].
+/// The bytes of a block that matter for the ends of fields and records; bits as in [`Masks`].
 #[derive(Clone, Copy)]
 struct Ends {
-    /// End fields.
+    /// The delimiters that end fields.
     delimiters: u64,
-    /// End records.
+    /// The line ends that end records.
     newlines: u64,
     /// Bytes that an escape has made ordinary.
     escaped: u64,
@@ -152,7 +152,7 @@ struct Ends {
 }
 
 impl Ends {
-    /// All delimiters and line ends, in a dialect or a block without quotes and escapes.
+    /// The ends of a block without quotes and escapes: all its delimiters and line ends.
     #[inline(always)]
     fn of(masks: &Masks, bare_returns: u64) -> Ends {
         Ends {
@@ -198,7 +198,7 @@ impl<'a> MaskWalker<'a> {
         // additional field end before each terminator.
         let room = self.field_count + (masks.len() + 1) * 2 * BLOCK_BYTES;
         if self.records.field_ends.len() < room {
-            // Not more than that, because all values that are set here are overwritten later.
+            // No more space than that, because `resize` writes every new value, and all of them are overwritten later.
             self.records.field_ends.resize(room, 0);
         }
         let instruction_set = self.instruction_set;
@@ -352,8 +352,8 @@ impl<'a> MaskWalker<'a> {
     }
 
     /// Like `take_ends`, for a block with a carriage return that is a fault. It is a separate function, so that the
-    /// usual way does not check for it. It gets numbers, which are passed in registers; an `Ends` would be passed in
-    /// memory.
+    /// usual path has no check for such a carriage return. Its parameters are numbers, which are passed in registers;
+    /// an `Ends` would be passed in memory.
     #[cold]
     #[inline(never)]
     fn take_ends_and_returns<const ESCAPES: bool>(
@@ -590,7 +590,8 @@ impl<'a> MaskWalker<'a> {
         self.push_record(end)
     }
 
-    /// The fault of text after a closing quote that is neither a delimiter nor a terminator.
+    /// The fault after the closing quote at `closed`, and its position. The text there is neither a delimiter nor a
+    /// terminator.
     pub(crate) fn fault_after_quote(&self, closed: u32) -> (FaultKind, u32) {
         let position = closed + 1;
         let is_bare_return = self.settings.strips_returns

@@ -21,13 +21,13 @@ pub const BLOCK_BYTES: usize = 64;
 /// The bytes to look for, in addition to the carriage return.
 #[derive(Clone, Copy, Debug)]
 pub struct Needles {
-    /// Between fields.
+    /// The delimiter, or its first byte.
     pub delimiter: u8,
     /// The terminator, or its first byte.
     pub newline: u8,
     /// The quote and the escape, if they exist: the first `special_count` bytes are valid.
     pub special: [u8; 2],
-    /// 0, 1 or 2.
+    /// The number of valid bytes in `special`: 0, 1 or 2.
     pub special_count: usize,
 }
 

@@ -1,7 +1,7 @@
 //! Turns masks into positions: the instructions of the inner loop.
 //!
-//! The loop is generic over [`BitInstructions`] and compiled once for each
-//! ([`crate::instruction_set::InstructionSet::take`]); the tests compare them with each other.
+//! The loop is generic over [`BitInstructions`] and is compiled once for each implementation
+//! ([`crate::instruction_set::InstructionSet::take`]); the tests compare the implementations with each other.
 
 use crate::masks::BLOCK_BYTES;
 
@@ -17,7 +17,7 @@ pub(crate) trait BitInstructions: Copy {
 pub(crate) struct Portable;
 
 impl BitInstructions for Portable {
-    /// Always writes eight at a time, because a branch for each position would cost more than writing it.
+    /// Always writes eight positions at a time, because a branch for each position would cost more than writing it.
     #[inline(always)]
     fn write_positions(self, bits: u64, base: u32, slots: &mut [u32; BLOCK_BYTES]) {
         let count = bits.count_ones();
@@ -57,8 +57,8 @@ pub(crate) mod avx512 {
         positions
     };
 
-    /// Compresses the positions of the set bits, a byte each, to the front, then widens 16 at a time. Blocks with more
-    /// than 16 set bits are rare.
+    /// Compresses the positions of the set bits, one byte each, to the front of a register; then widens them, 16 at a
+    /// time. Blocks with more than 16 set bits are rare.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,popcnt")]
     pub(crate) fn write_positions(bits: u64, base: u32, slots: &mut [u32; BLOCK_BYTES]) {

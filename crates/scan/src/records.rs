@@ -13,7 +13,7 @@ pub struct Record {
     pub start: u32,
     /// One past the last byte of its text; the terminator is not part of it.
     pub end: u32,
-    /// Line ends in the chunk before this record's first byte.
+    /// The number of line ends in the chunk before this record's first byte.
     pub line: u32,
     /// Index in [`Records::field_ends`] of its first field.
     pub first_field: u32,
@@ -21,7 +21,7 @@ pub struct Record {
     pub escaped: bool,
 }
 
-/// The fault in the form of a record.
+/// A kind of fault in the form of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     /// A quote inside a field that does not start with one.
@@ -48,7 +48,7 @@ pub enum FaultKind {
 pub struct Fault {
     /// Index in [`Records::records`].
     pub record_index: u32,
-    /// The problem, in words.
+    /// The kind of the fault.
     pub kind: FaultKind,
     /// The position in bytes from the start of the chunk.
     pub position: u32,
@@ -66,7 +66,7 @@ pub struct Records {
     pub field_starts: Vec<u32>,
     /// The length of the delimiter in bytes.
     pub gap_bytes: u32,
-    /// Records whose form is wrong, in input order; at most one per record, the first.
+    /// Records whose form is wrong, in input order. Each record is listed at most once, with its first fault.
     pub faults: Vec<Fault>,
     /// The number of skipped blank lines.
     pub blank_count: u64,
@@ -92,7 +92,7 @@ impl Records {
         self.line_count = 0;
     }
 
-    /// Skipped lines, which are not records: blank ones, comments, COPY's end-of-data marker.
+    /// The number of skipped lines, which are not records: blank lines, comments, COPY's end-of-data marker.
     pub fn skipped_count(&self) -> u64 {
         self.blank_count + self.comment_count + self.end_marker_count
     }
@@ -118,8 +118,8 @@ impl Records {
         end - first
     }
 
-    /// Decides about a last record that may be COPY's end-of-data marker. If `text_end` does not tell, the record is
-    /// removed and its start is returned: it is not consumed.
+    /// Decides whether the last record is COPY's end-of-data marker. If `text_end` does not settle this, the record is
+    /// removed and its start is returned: the record is not consumed.
     pub(crate) fn settle_end_marker(
         &mut self,
         text: &[u8],
@@ -146,8 +146,8 @@ impl Records {
         Some(last.start)
     }
 
-    /// Checks that the open record or comment may have these bytes of `text`; `seen_end` is the end of the scanned
-    /// part.
+    /// Checks that the open record or comment may be as long as `bytes`, a range of `text`; `seen_end` is the end of
+    /// the scanned part.
     pub(crate) fn check_length(
         &self,
         dialect: &Dialect,
@@ -156,7 +156,8 @@ impl Records {
         seen_end: u32,
     ) -> Result<(), ScanError> {
         let limit = dialect.record_bytes_max;
-        // Bytes that may begin a terminator may belong to the previous record.
+        // The end may be before the start: bytes that may begin a terminator are not counted, and they may belong to
+        // the previous record.
         if bytes.end.saturating_sub(bytes.start) as usize <= limit {
             return Ok(());
         }

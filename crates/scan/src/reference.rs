@@ -1,8 +1,8 @@
 //! The slow machine: one byte at a time, simple enough to be trusted. It defines the result of the fast one, and the
 //! tests compare the two.
 //!
-//! A line that begins with the comment byte, where a record would begin, is skipped up to the next terminator. In all
-//! others, these rules apply to a byte, in this order:
+//! If the comment byte is the first byte of what would be a record, everything up to the next terminator is skipped.
+//! In all other lines, these rules apply to a byte, in this order:
 //!
 //! 1. Inside quotes the escape byte escapes the next byte, a quote closes the field (or is half of a doubled one), and
 //!    everything else is text, including line ends.

@@ -1,6 +1,6 @@
 //! The slow machine for fields at fixed positions.
 //!
-//! 1. A record is a line, or a declared number of bytes; at the end of the file, the rest.
+//! 1. A record is a line, or a declared number of bytes. The last record of a file may be incomplete.
 //! 2. A record that is shorter or longer than declared is a fault, unless the dialect allows missing or extra fields.
 //!    If lines end with `\n` or `\r\n`, any other `\r` is also a fault.
 //! 3. A field is the text at its position; in a short record, the part of it that exists. A field whose position is

@@ -23,7 +23,7 @@ pub(crate) struct QuotedBlock {
     pub(crate) delimiters: u64,
     /// Line feeds outside quotes.
     pub(crate) newlines: u64,
-    /// Bytes inside quotes, opening ones included and closing ones not.
+    /// Bytes inside quotes, including the opening quotes but not the closing quotes.
     pub(crate) inside: u64,
     /// The last quote that opened a field, counted from the block's first byte.
     pub(crate) opened: Option<u32>,

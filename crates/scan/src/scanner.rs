@@ -46,7 +46,7 @@ impl Scanner {
         Scanner::with_instruction_set(dialect, InstructionSet::best())
     }
 
-    /// For tests: with this instruction set, and with limits that are too small for use.
+    /// For tests: a scanner with this instruction set. The dialect's limits may be too small to pass its check.
     #[doc(hidden)]
     pub fn with_instruction_set(dialect: &Dialect, instruction_set: InstructionSet) -> Scanner {
         let boxed = || Box::new(dialect.clone());
@@ -67,11 +67,11 @@ impl Scanner {
     /// Finds the records of `text`, which starts where a record starts. `records` is cleared
     /// first.
     ///
-    /// `end` says what follows the text; `true` means that it is the last of its file. At the end of the file, the text
-    /// after the last terminator is a record, too, complete or not, and all bytes are consumed. Otherwise bytes are
-    /// consumed up to the last terminator that ends a record; the caller passes the rest again with more text. (A text
-    /// of more than 2 GiB is not consumed in one call even at the end, because [`Records`] counts bytes in 32 bits:
-    /// call again with the rest.)
+    /// `end` says what follows the text; `true` means that the text is the last of its file. At the end of the file,
+    /// the text after the last terminator is a record, too, complete or not, and all bytes are consumed. Otherwise
+    /// bytes are consumed up to the last terminator that ends a record; the caller passes the rest again with more
+    /// text. (A text of more than 2 GiB is not consumed in one call even at the end, because [`Records`] counts bytes
+    /// in 32 bits: call again with the rest.)
     ///
     /// An empty line is counted and skipped, unless it is a record in this dialect. So are comments, and COPY's
     /// end-of-data marker if the file ends with it. A marker at the end of a text that may be cut anywhere is not

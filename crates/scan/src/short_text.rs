@@ -1,4 +1,4 @@
-//! A few bytes between fields or records.
+//! A text of a few bytes that separates fields or records.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub struct ShortText {
 }
 
 impl ShortText {
-    /// These bytes; `None` if there are none or more than eight.
+    /// A value with these bytes; `None` if there are none or more than eight.
     pub const fn new(text: &[u8]) -> Option<ShortText> {
         if text.is_empty() || text.len() > SHORT_TEXT_BYTES_MAX {
             return None;
@@ -31,7 +31,7 @@ impl ShortText {
         })
     }
 
-    /// One byte.
+    /// A value with one byte.
     pub const fn byte(byte: u8) -> ShortText {
         let mut bytes = [0; SHORT_TEXT_BYTES_MAX];
         bytes[0] = byte;

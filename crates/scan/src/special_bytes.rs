@@ -7,7 +7,7 @@ use crate::masks::Masks;
 use crate::records::FaultKind;
 
 impl MaskWalker<'_> {
-    /// Processes a block, one special byte after another. Only for dialects with quotes.
+    /// Processes a block, one special byte after another. It is only for dialects with quotes.
     #[inline(never)]
     pub(crate) fn read_block_by_special_bytes(
         &mut self,

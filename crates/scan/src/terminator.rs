@@ -32,8 +32,8 @@ impl Terminator {
         }
     }
 
-    /// The byte that ends the lines by which an editor would number them, also inside records; `None` if the terminator
-    /// has no such byte: then each terminator ends a line.
+    /// The byte that ends a line as an editor numbers lines, even inside a record; `None` if the terminator has no
+    /// such byte: then each terminator ends a line.
     pub fn line_byte(self) -> Option<u8> {
         match self {
             Terminator::Any | Terminator::Lf | Terminator::CrLf => Some(b'\n'),

@@ -1,7 +1,7 @@
 //! Decodes a written field to its text: removes quotes, decodes escapes, and tells NULL from an empty text.
 //!
-//! Only fields of records flagged [`escaped`](crate::Record::escaped) need this. In all others the text is the written
-//! one, trimmed by the dialect's rule, and only compared with the NULL markers.
+//! Only fields of records flagged [`escaped`](crate::Record::escaped) need this. In all other records the text of a
+//! field is the written one, trimmed by the dialect's rule, and it is only compared with the NULL markers.
 
 use crate::dialect::{Dialect, Escape};
 
@@ -27,7 +27,7 @@ impl<'a> FieldText<'a> {
     }
 }
 
-/// Decodes one field: `written` is what [`Records::field`](crate::Records::field) spans.
+/// Decodes one field; `written` is the text at the positions that [`Records::field`](crate::Records::field) returns.
 ///
 /// A field that begins with the quote is quoted, and is NULL only if the dialect allows that. Any other field is
 /// trimmed by the dialect's rule, and compared with the NULL markers before escapes are decoded. `scratch` is used only
@@ -84,8 +84,8 @@ fn decode_quoted<'a>(
         if Escape::Byte(byte) == escape {
             scratch.extend(bytes.next());
         } else if byte == quote {
-            // Of a doubled quote the second is kept. A single quote closes the field; text after it is a fault of the
-            // record, and is kept unchanged.
+            // The second quote of a doubled quote is kept. A single quote closes the field; text after it is a fault
+            // of the record, and is kept unchanged.
             let mut ahead = bytes.clone();
             match ahead.next() {
                 Some(next) if next == quote && escape == Escape::DoubledQuote => {

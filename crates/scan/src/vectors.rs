@@ -11,7 +11,7 @@ use std::arch::x86_64::{
     _mm512_storeu_si512,
 };
 
-/// 16 bytes.
+/// Loads 16 bytes.
 #[inline]
 #[target_feature(enable = "sse2")]
 pub(crate) fn load_128(bytes: &[u8; 16]) -> __m128i {
@@ -19,7 +19,7 @@ pub(crate) fn load_128(bytes: &[u8; 16]) -> __m128i {
     unsafe { _mm_loadu_si128(bytes.as_ptr().cast::<__m128i>()) }
 }
 
-/// 32 bytes.
+/// Loads 32 bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(crate) fn load_256(bytes: &[u8; 32]) -> __m256i {
@@ -27,7 +27,7 @@ pub(crate) fn load_256(bytes: &[u8; 32]) -> __m256i {
     unsafe { _mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>()) }
 }
 
-/// 64 bytes.
+/// Loads 64 bytes.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(crate) fn load_512(bytes: &[u8; 64]) -> __m512i {
@@ -35,7 +35,7 @@ pub(crate) fn load_512(bytes: &[u8; 64]) -> __m512i {
     unsafe { _mm512_loadu_si512(bytes.as_ptr().cast::<__m512i>()) }
 }
 
-/// 16 numbers.
+/// Stores 16 numbers.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(crate) fn store_512(numbers: __m512i, target: &mut [u32; 16]) {

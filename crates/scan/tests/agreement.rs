@@ -1,5 +1,5 @@
-//! The fast scanner must give the result of the slow one: every instruction set, every dialect, every split of the
-//! text.
+//! The fast scanner must give the result of the slow one, for every instruction set, every dialect and every split of
+//! the text.
 
 use inrush_scan::masks::{BLOCK_BYTES, InstructionSet, Masks, Needles};
 use inrush_scan::reference::scan_reference;

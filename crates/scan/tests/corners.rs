@@ -515,7 +515,7 @@ fn records_have_a_limit() {
         too_long(&dialect, &text(1025, ""), false),
         Some((4, 2, false))
     );
-    // An unclosed quote has another message than a long line.
+    // The message for an unclosed quote is not the message for a long line.
     let text = ["a\n\"b\n", &"x,y\n".repeat(500)].concat().into_bytes();
     assert_eq!(too_long(&dialect, &text, false), Some((2, 1, true)));
 }

@@ -12,7 +12,7 @@ use super::tally::{Tally, tally};
 /// A form with a lower score is not accepted.
 const VALUE_MIN: f64 = 0.25;
 
-/// A delimiter with a smaller value is not mentioned in a note.
+/// A delimiter with a lower score is not mentioned in a note.
 const VALUE_TOLD_MIN: f64 = 0.1;
 
 /// Another delimiter with this share of the best score is mentioned in a note; an unusual delimiter must be as good as
@@ -148,7 +148,7 @@ fn trailing_delimiter_seen(best: &Entry) -> Option<String> {
         .then(|| "every record ends with one more delimiter".to_owned())
 }
 
-/// Another delimiter that looks nearly as good.
+/// The note about another delimiter that looks nearly as good.
 fn rival_unsure(best: &Entry, others: &[Entry]) -> Option<String> {
     let is_near = |other: &&Entry| {
         let share = match other.weight >= USUAL_WEIGHT_MIN {
@@ -317,7 +317,7 @@ fn tell_contradiction(choice: &mut FormChoice, preset: &Form) {
     }
 }
 
-/// A declared form.
+/// The choice of a declared form.
 pub(super) fn declared(samples: &Samples, form: Form) -> FormChoice {
     let mut tally = tally(&looks(samples), &form);
     if tally.share() < SHARE_MIN

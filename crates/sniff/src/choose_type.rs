@@ -16,8 +16,8 @@ const PRECISION_SPARE: usize = 4;
 /// The most digits of a decimal of 128 bits.
 const PRECISION_MAX: usize = 38;
 
-/// Decimals with more digits than this after the point, and not all with the same number, are printed floating-point
-/// numbers.
+/// If decimals have more digits than this after the point, and not all have the same number of them, they are
+/// floating-point numbers that a program printed.
 const FRACTION_DIGITS_FLOAT: usize = 12;
 
 /// The largest integer in sampled rows for which `integer` is guessed: half of the range is left for rows that were not
@@ -61,7 +61,7 @@ fn reasons(facts: &ColumnFacts, is_everything: bool) -> Decision {
         .iter()
         .filter(|candidate| candidate.is_alive())
         .collect();
-    // A column that has only words such as NaN is not one of numbers.
+    // A column that has only words such as NaN is not a column of numbers.
     let is_sure = |guess: &TypeGuess| *guess != TypeGuess::Double || facts.numbers.number_like > 0;
     decision.reads_as = alive
         .first()
@@ -139,8 +139,8 @@ fn choose(
     }
 }
 
-/// True if the values read as numbers and as something else, by the rule at the head of [`super::numbers`]. The column
-/// is then text, and a note says so.
+/// True if the values can be read both as numbers and as something else, by the rule at the head of
+/// [`super::numbers`]. The column is then text, and a note says so.
 fn is_unclear(facts: &ColumnFacts, decision: &mut Decision) -> bool {
     let numbers = &facts.numbers;
     if numbers.are_clear_decimals() {
@@ -544,7 +544,7 @@ fn explain_groups(facts: &ColumnFacts, decision: &mut Decision) -> bool {
     true
 }
 
-/// The values that exclude one order of day and month, and the other.
+/// A value that excludes one order of day and month, and a value that excludes the other order.
 fn mixed_orders(facts: &ColumnFacts) -> Option<(Refusal, Refusal)> {
     let refused = |candidate: &Candidate| candidate.refused.clone();
     facts
@@ -569,7 +569,7 @@ fn mixed_orders(facts: &ColumnFacts) -> Option<(Refusal, Refusal)> {
         })
 }
 
-/// The observation, in one line.
+/// The observations about a column, in one line.
 fn seen(facts: &ColumnFacts, column_type: &TypeGuess, rows: u64) -> String {
     let rows = counted(rows, "row");
     let mut parts = Vec::new();

@@ -10,8 +10,9 @@ const SUSPECTS: [u8; 4] = [b',', b';', b'|', b'\t'];
 /// ordinary characters, as in `~ann`, `a^2`, `#5`.
 pub(super) const RIVALS: [u8; 4] = [b'~', b'^', b'!', b'#'];
 
-/// How much a field, as it is written, looks like one value under this form, 0 to 1. `rivals` are those of [`RIVALS`]
-/// that divide all records evenly. A field with one of them counts half, because that proves nothing.
+/// How much a field, as it is written, looks like one value under this form, 0 to 1. `rivals` are the delimiters of
+/// [`RIVALS`] that divide all records evenly. A field that contains one of them counts half, because such a delimiter
+/// proves nothing.
 pub(super) fn cleanness(written: &[u8], form: &Form, rivals: &[u8]) -> f64 {
     if !is_clean(written, form) {
         return 0.0;
@@ -56,7 +57,7 @@ fn is_clean(written: &[u8], form: &Form) -> bool {
     (0..written.len()).find(odd).is_none() || is_number(written) || is_bracketed(written)
 }
 
-/// Digits with points and commas between them, as some countries write numbers.
+/// True for digits with points and commas between them, as some countries write numbers.
 fn is_number(written: &[u8]) -> bool {
     let text = match written {
         [b'-' | b'+', rest @ ..] => rest,
@@ -69,7 +70,7 @@ fn is_number(written: &[u8]) -> bool {
         && text.last().is_some_and(u8::is_ascii_digit)
 }
 
-/// Texts such as JSON contain commas themselves.
+/// True for texts such as JSON, which contain commas themselves.
 fn is_bracketed(written: &[u8]) -> bool {
     matches!(
         (written.first(), written.last()),
@@ -77,7 +78,7 @@ fn is_bracketed(written: &[u8]) -> bool {
     )
 }
 
-/// Two digits on each side, as around the colons of a time.
+/// True if there are two digits on each side, as around the colons of a time.
 fn is_part_of_time(written: &[u8]) -> bool {
     let is_two = |part: &[u8]| part.len() == 2 && part.iter().all(u8::is_ascii_digit);
     let ends = |part: &[u8]| part.len() >= 2 && is_two(&part[part.len() - 2..]);

@@ -29,20 +29,20 @@ const BLOCK_BYTES: usize = 4 << 20;
 /// The evidence of the rows.
 pub(super) struct Evidence {
     pub columns: Vec<ColumnFacts>,
-    /// Rows that were read, without those that have a fault.
+    /// The number of rows that were read, without rows that have a fault.
     pub rows: u64,
     /// The rows with faults, by kind, with the first row of each kind.
     pub bad_rows: Vec<BadRows>,
-    /// Lines that begin with the sign of a comment, and are not counted as rows.
+    /// The number of lines that begin with the sign of a comment; they are not counted as rows.
     pub comments: u64,
     /// The first comment line.
     pub first_comment: Option<FilePlace>,
-    /// Records before the first good record of a file.
+    /// The number of records before the first good record of a file.
     pub title_records: u64,
     /// The texts of the title lines of the first file.
     pub titles: Vec<String>,
-    /// Lines before the first good record of the first file that has such records; `None` if files differ in this
-    /// number.
+    /// The number of lines before the first good record, in the first file that has records before it; `None` if files
+    /// differ in this number.
     pub title_lines: Option<u64>,
     /// The first record of each file as text, if it is a good one.
     pub first_records: Vec<FirstRecord>,
@@ -72,7 +72,7 @@ pub(super) struct FirstRecord {
 }
 
 impl Evidence {
-    /// No evidence yet of files with this many columns.
+    /// Empty evidence for files with this many columns.
     pub fn new(column_count: usize) -> Evidence {
         Evidence {
             columns: (0..column_count).map(|_| ColumnFacts::default()).collect(),

@@ -35,9 +35,9 @@ pub enum FormEscape {
     None,
     /// The quote is written twice inside a quoted field.
     DoubledQuote,
-    /// A backslash before them.
+    /// A backslash before the special byte.
     Backslash,
-    /// Another byte before them; only a user can declare it.
+    /// Another byte before the special byte; only a user can declare it.
     Other(u8),
 }
 

@@ -46,7 +46,7 @@ pub struct Guess {
     pub seen: Vec<String>,
     /// Unsure guesses that are not about one column, the most important first.
     pub unsure: Vec<String>,
-    /// Checks that all rows pass that were read.
+    /// Checks that all rows pass, among the rows that were read.
     pub checks: Vec<ProposedCheck>,
 }
 
@@ -74,7 +74,7 @@ impl Guess {
         }
     }
 
-    /// True if numbers that would lose digits are rejects, and booleans in unseen spellings, too. This is the default,
+    /// True if numbers that would lose digits, and booleans in unseen spellings, are rejects. This is the default,
     /// because the types are only guessed; a declaration overrides it.
     pub fn is_lossless(&self) -> bool {
         !self.is_told && self.declared.lossless != Some(false)
@@ -87,7 +87,7 @@ impl Guess {
         specs
     }
 
-    /// The columns as the converters are given them.
+    /// The columns for the converters.
     pub fn converter_columns(&self) -> Vec<Column> {
         self.columns
             .iter()

@@ -94,9 +94,9 @@ pub(super) fn guess(
 struct Signs {
     /// The number of fields that are of their column's type.
     fits: u64,
-    /// The number of those fields that are years over values that are not years: `2019` over amounts.
+    /// Of the fields that `fits` counts, the number of years over values that are not years: `2019` over amounts.
     years: u64,
-    /// The number of texts that can be names, over another type.
+    /// The number of texts that can be names, over values of another type.
     named: u64,
     /// The number of other texts that are not of their column's type, such as dates over amounts.
     odd: u64,
@@ -220,7 +220,7 @@ fn holds_years(facts: &ColumnFacts) -> bool {
     }
 }
 
-/// There is only one record.
+/// The decision if there is only one record.
 fn alone(
     evidence: &Evidence,
     first: &FirstRecord,
@@ -289,7 +289,7 @@ fn takes(facts: &ColumnFacts, column_type: &TypeGuess, field: &str) -> bool {
 enum HeaderLook {
     /// Names, all different. A name is missing only over a column that no row leaves empty.
     Names,
-    /// Partly names: some are missing, numbers, or equal.
+    /// Only some fields are names: others are missing, numbers, or equal.
     Mixed,
     /// A row.
     Row,

@@ -11,18 +11,18 @@ pub enum TypeGuess {
         /// The spellings that occur.
         spelling: BooleanSpelling,
     },
-    /// 32 bits.
+    /// Integers of 32 bits.
     Integer,
-    /// 64 bits.
+    /// Integers of 64 bits.
     BigInt,
     /// Exact decimals.
     Numeric {
-        /// Digits in all.
+        /// The number of all digits.
         precision: u8,
-        /// Digits after the point.
+        /// The number of digits after the point.
         scale: u8,
     },
-    /// 64 bits of floating point.
+    /// Floating-point numbers of 64 bits.
     Double,
     /// Days; ISO 8601 if there is no format.
     Date {
@@ -63,7 +63,7 @@ pub enum BooleanSpelling {
     Letters,
     /// `true` and `false`.
     Words,
-    /// All four.
+    /// `t`, `f`, `true` and `false`.
     Both,
 }
 
@@ -76,7 +76,7 @@ impl BooleanSpelling {
         }
     }
 
-    /// The spelling of values of both kinds.
+    /// The spelling of a column that has values of both spellings.
     #[must_use]
     pub(super) fn and(self, other: BooleanSpelling) -> BooleanSpelling {
         match self == other {

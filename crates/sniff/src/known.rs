@@ -42,7 +42,7 @@ impl Known {
         })
     }
 
-    /// True if files with such names usually have a header.
+    /// True if files with these names usually have a header.
     pub fn usual_header(&self) -> Option<bool> {
         self.preset.map(|preset| preset.dialect().header)
     }

@@ -134,8 +134,8 @@ fn nearest_preset(form: &Form) -> Preset {
     }
 }
 
-/// The columns of a package. If they must lose nothing, booleans accept only the words that were seen; for numbers the
-/// format's `lossless` ensures it.
+/// The columns of a package. With `is_lossless`, booleans accept only the words that were seen; for numbers, the
+/// format has the setting `lossless`.
 pub(super) fn column_specs(columns: &[ColumnGuess], is_lossless: bool) -> Vec<ColumnSpec> {
     let folded = folded_fields(columns);
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
@@ -211,7 +211,7 @@ fn field_choice(
     })
 }
 
-/// The column of the converters for a load of the guess: it loses nothing.
+/// The column for the converters when the guess is loaded. Values that would lose something are rejects.
 pub(super) fn lossless_column(name: &str, column_type: &TypeGuess, field_index: usize) -> Column {
     let mut column = column(name, column_type, field_index);
     column.policies.lossless = column_type.is_number();

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Columns that PostgreSQL adds to every table. No other column of the table may have such a name.
 const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "cmax", "xmax", "cmin", "xmin", "ctid"];
 
-/// The names for a header's fields, of at most so many bytes, and notes about changes other than spelling.
+/// The names for a header's fields, of at most `bytes_max` bytes, and notes about changes other than spelling.
 pub(super) fn of_header(fields: &[String], bytes_max: usize) -> (Vec<String>, Vec<String>) {
     let mut taken = BTreeSet::new();
     let mut next_numbers = BTreeMap::new();
@@ -138,7 +138,7 @@ fn cut(name: &str, bytes_max: usize) -> &str {
     &name[..end]
 }
 
-/// A table's name of at most so many bytes, from a file's name: extensions and part numbers are left out.
+/// A table's name of at most `bytes_max` bytes, from a file's name: extensions and part numbers are left out.
 pub fn table_name(file_name: &str, bytes_max: usize) -> String {
     let name = file_name.rsplit(['/', '\\']).next().unwrap_or(file_name);
     let stem = match name.find('.') {
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(names[4], "x".repeat(63));
         assert_eq!(names[5], format!("{}_2", "x".repeat(61)));
         assert_eq!(changes.len(), 6, "{changes:?}");
-        // A database with longer names.
+        // A database that allows longer names.
         let (names, changes) = of_header(&fields, 128);
         assert_eq!(names[4..], [long.clone(), format!("{long}_2")]);
         assert_eq!(changes.len(), 4, "{changes:?}");

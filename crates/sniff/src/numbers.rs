@@ -1,12 +1,12 @@
 //! The shape of a column's numbers: digits before and after the point, leading zeros, exponents, and the numbers that
-//! can be read in two ways. The converters decide if a value is a number at all.
+//! can be read in two ways. The converters decide whether a value is a number at all.
 //!
 //! **A dot before exactly three digits** (`1.500`, `12.750`) is a decimal point to one writer and separates thousands
 //! to another; the two readings differ by a factor of a thousand. Only values of the same column settle it: one of them
 //! must have
 //!
-//! - a dot before one, two, four or more digits, or before none: `1.5`, `2.25`, `0.1234`;
-//! - more than three digits before the dot, or none, or a zero: `1234.500`, `.500`, `0.500`;
+//! - a dot before one, two, four or more digits, or before no digit: `1.5`, `2.25`, `0.1234`;
+//! - more than three digits before the dot, or no digit, or a zero: `1234.500`, `.500`, `0.500`;
 //! - a dot and an exponent: `1.234e5`, or an exponent with a sign: `1e-05`.
 //!
 //! Then the dot is a decimal point in all of them. Without such a value the column is text, and a note gives the
@@ -52,17 +52,20 @@ pub(super) struct NumberFacts {
     pub has_point: bool,
     /// The number of values that consist of digits and at most signs, points, commas and an exponent.
     pub number_like: u64,
-    /// The number of those values that have no dot, or a dot before every group of three digits.
+    /// Of the values that `number_like` counts, the number of those that have no dot, or a dot before every group of
+    /// three digits.
     pub dot_grouped: u64,
     /// The number of values with other separators of thousands; `number_like` does not include them.
     pub other_grouped: u64,
     /// The most digits before the point.
     pub integer_digits_max: usize,
-    /// The most and the fewest digits after the point.
+    /// The most digits after the point.
     pub fraction_digits_max: usize,
+    /// The fewest digits after the point.
     pub fraction_digits_min: Option<usize>,
-    /// The smallest and the largest value, if they are whole numbers.
+    /// The smallest of the values that are whole numbers; `None` if there is none.
     pub smallest: Option<i128>,
+    /// The largest of the values that are whole numbers; `None` if there is none.
     pub largest: Option<i128>,
 }
 

@@ -16,8 +16,9 @@ use inrush_rows::sql_text::{identifier, quoted_where_needed};
 
 /// The number of rows that must pass a check before it is proposed.
 const ROWS_MIN: u64 = 100;
-/// The most words of a column, and bytes of a word.
+/// The most words of a column.
 const WORDS_MAX: usize = 10;
+/// The most bytes of a word.
 const WORD_BYTES_MAX: usize = 40;
 /// The least number of rows for each word, on average.
 const ROWS_OF_A_WORD: u64 = 20;
@@ -131,7 +132,7 @@ impl Collector {
         }
     }
 
-    /// The checks, in the order of the columns; `names` are those of the columns.
+    /// The checks, in the order of the columns; `names` are the names of the columns.
     pub(super) fn checks(&self, names: &[&str]) -> Vec<ProposedCheck> {
         let mut found = Vec::new();
         for (column, name) in self.columns.iter().zip(names) {

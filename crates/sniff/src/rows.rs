@@ -30,7 +30,7 @@ pub(super) struct Rows {
     pub is_everything: bool,
 }
 
-/// The role of the record above the rows, which may have fewer names than they have fields.
+/// The role of the record above the rows. The record may have fewer names than the rows have fields.
 enum FirstNames {
     /// It seems to lack no name.
     Complete,
@@ -83,7 +83,7 @@ impl Rows {
         Rows::of(known, below, found.look)
     }
 
-    /// `choice` is the contest's: the rows below the names have no header.
+    /// `choice` is the result of the contest; the rows below the names have no header.
     fn below_names(
         known: &Known,
         mut below: BelowSkipped,

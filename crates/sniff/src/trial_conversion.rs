@@ -80,7 +80,7 @@ fn first_reject(
             shown.add(&rows);
             let of_column = rejects.drain(..).find_map(|reject| {
                 let index: usize = reject.column.as_ref()?.parse().ok()?;
-                // A text column rejects only wrong bytes, and a column of any type does.
+                // A text column rejects only wrong bytes, and columns of all types reject these.
                 let is_typed = columns[index].column_type != TypeGuess::Text;
                 is_typed.then_some((index, reject))
             });
@@ -92,7 +92,7 @@ fn first_reject(
     None
 }
 
-/// The record after the header.
+/// The index of the record after the header.
 fn header_end(cut: &super::cut_sample::Cut, field_count: usize) -> usize {
     (0..cut.records.len())
         .find(|index| cut.records.field_count(*index) == field_count)

@@ -55,7 +55,7 @@ pub(super) fn of_rows(form: &Form, evidence: &Evidence, samples: &Samples) -> Ve
     unsure
 }
 
-/// Files whose first record is not that of the first file.
+/// The note about files whose first record differs from the first record of the first file.
 fn of_headers(form: &Form, evidence: &Evidence) -> Option<String> {
     let first = evidence.first_records.first().filter(|_| form.header)?;
     let same = |left: &str, right: &str| left.trim().eq_ignore_ascii_case(right.trim());

@@ -59,13 +59,13 @@ struct Transition {
     ends_line: bool,
 }
 
-/// The effect of a text's first byte.
+/// The result of a search for a token at the beginning of a text.
 enum Match {
-    /// It begins with a whole token of this many bytes.
+    /// The text begins with a whole token of this many bytes.
     Whole(usize),
-    /// It is the beginning of a token.
+    /// The text is only the beginning of a token.
     Part,
-    /// Neither.
+    /// Neither of these.
     No,
 }
 
@@ -150,7 +150,8 @@ impl Automaton {
         (state, line_count)
     }
 
-    /// The number of bytes before the first record of `text`, and of lines that terminators end in them.
+    /// The number of bytes of `text` before its first record, and the number of lines that terminators end in these
+    /// bytes.
     pub(crate) fn find_record(&self, state: State, text: &[u8]) -> Option<(usize, u64)> {
         let mut state = state;
         let mut line_count = 0;
@@ -178,8 +179,8 @@ impl Automaton {
         Some(bytes)
     }
 
-    /// [`Automaton::bytes_to_agree`] for two states. If a pair is reached again while it is computed, it depends on
-    /// itself: it is in `known` without an answer.
+    /// [`Automaton::bytes_to_agree`] for two states. While a pair is computed, it is in `known` without an answer. If
+    /// such a pair is reached again, it depends on itself.
     fn pair_to_agree(
         &self,
         one: usize,
@@ -253,8 +254,8 @@ impl Rules {
             .expect("a dialect has few special bytes")
     }
 
-    /// All readings that a text can lead to, beginning with the reading at the start of a file, and their transitions
-    /// by each byte of `examples`: the index of the next reading, and whether the byte ends a line.
+    /// All pending states that a text can lead to, beginning with the state at the start of a file, and their
+    /// transitions by each byte of `examples`: the index of the next state, and whether the byte ends a line.
     fn reach_all(&self, examples: &[u8]) -> (Vec<PendingState>, Vec<(usize, bool)>) {
         let mut readings = vec![PendingState {
             place: RecordPosition::RecordStart,
@@ -277,7 +278,7 @@ impl Rules {
         (readings, steps)
     }
 
-    /// The reading after a byte, and true if the byte ends a line.
+    /// The pending state after a byte, and true if the byte ends a line.
     fn read(&self, reading: PendingState, byte: u8) -> (PendingState, bool) {
         let PendingState {
             mut place,
@@ -368,7 +369,7 @@ fn match_any(texts: &[Vec<u8>], text: &[u8]) -> Match {
 
 /// Merges the states that no text can tell apart, and returns the new state of each. This is Moore's algorithm: states
 /// are divided by their output, then by the classes of their next states, until no class is divided any more. A record
-/// begins only at the first reading, so this reading is never merged and stays the first.
+/// begins only at the first state, so this state is never merged and stays the first.
 fn merge_equal(steps: &[(usize, bool)], class_count: usize) -> Vec<State> {
     let mut parts: Vec<State> = (0..steps.len() / class_count)
         .map(|reading| State(u8::from(reading > 0)))

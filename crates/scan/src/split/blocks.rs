@@ -54,11 +54,11 @@ pub(crate) struct Blocks {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Quoting {
-    /// No quotes; perhaps an escape byte.
+    /// No quotes; there may be an escape byte.
     None,
     /// Quotes, doubled inside of quotes.
     Doubled,
-    /// Quotes that are not doubled; perhaps an escape byte inside of them.
+    /// Quotes that are not doubled; there may be an escape byte inside of them.
     Single,
 }
 
@@ -67,7 +67,7 @@ enum Quoting {
 struct Before {
     /// All bits if the state is inside quotes, otherwise none.
     inside: u64,
-    /// A quote as the first byte opens a field.
+    /// True if a quote as the first byte opens a field.
     may_open: bool,
     /// True if the first byte is escaped.
     escaped: bool,
@@ -118,7 +118,8 @@ impl Blocks {
         };
         let mut before = vec![None; automaton.state_count()];
         let mut set = |state: State, meaning: Before| before[state.index()] = Some(meaning);
-        // From the weakest to the strongest claim, because several of these may be the same state.
+        // Several of these may be the same state, and a later call replaces an earlier one: the calls are ordered from
+        // the weakest to the strongest claim.
         set(after.unquoted, Before::default());
         if quoting != Quoting::None {
             let may_open = Before {
@@ -303,7 +304,7 @@ impl Blocks {
         Some(ends)
     }
 
-    /// Returns `None` if a comment begins.
+    /// Returns `None` if a comment begins in the block.
     #[inline]
     fn check_comments(
         &self,
@@ -324,9 +325,11 @@ impl Blocks {
         Some(())
     }
 
-    /// Returns `None` if one of `quotes`, which are outside quotes, does not directly follow a delimiter of several
-    /// bytes. From the first byte that is not part of the delimiter, delimiters are found one after the other, as in
-    /// the reference: in `|||"` with `||`, the quote follows text.
+    /// Returns `None` if a quote of `quotes` does not directly follow a delimiter of several bytes; all of `quotes`
+    /// are outside quoted fields. From the first byte that is not part of the delimiter, delimiters are found one
+    /// after the other, as in the reference: in `
+    /// |"` with `
+    /// `, the quote follows text.
     fn check_delimiters_before(&self, quotes: u64, block: &[u8; BLOCK_BYTES]) -> Option<()> {
         let delimiter = self.long_delimiter.as_deref()?;
         let mut rest = quotes;

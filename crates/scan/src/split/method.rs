@@ -20,8 +20,8 @@ pub enum Method {
         /// How many bytes before the range must be known.
         bytes_before: usize,
     },
-    /// By a pass over everything before the range, which
-    /// [`RangeScanner`](crate::split::RangeScanner) makes for all ranges at once.
+    /// A pass over everything before the range shows it; [`RangeScanner`](crate::split::RangeScanner) makes this pass
+    /// for all ranges at once.
     Pass,
 }
 
@@ -74,10 +74,10 @@ impl RecordFinder {
         finder.behind(before)
     }
 
-    /// A finder for another range of a file in the same dialect, at less cost.
+    /// A finder for another range of a file in the same dialect. It costs less than [`RecordFinder::new`].
     #[must_use]
     pub fn behind(&self, before: &[u8]) -> RecordFinder {
-        // The number of bytes after which a wrong first state has become the right one.
+        // `State::FIRST` may be the wrong state at the start of `before`, but it has become the right one at the end.
         let (state, _) = self.automaton.run(State::FIRST, before);
         RecordFinder {
             automaton: Arc::clone(&self.automaton),

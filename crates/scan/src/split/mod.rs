@@ -6,9 +6,9 @@
 //! ([`RangeScanner`]). Then [`resolve`] goes through the summaries from the file's first byte, whose state is known,
 //! and returns where the records of each range begin, and on which line.
 //!
-//! That is cheaper than it sounds. States that have become the same are followed as one, and most become the same at
-//! the first quote that fits only one of them; between special bytes, 64 at a time are processed with a few
-//! instructions ([`blocks`]).
+//! The cost is small. States that have become the same are followed as one, and most become the same at the first
+//! quote that fits only one of them. Between special bytes, 64 bytes at a time are processed with a few instructions
+//! ([`blocks`]).
 //!
 //! If nothing in a dialect can hide a terminator, the bytes around a range's first byte are enough: [`Method`] decides
 //! this, and [`RecordFinder`] reads them.

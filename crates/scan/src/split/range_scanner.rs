@@ -132,7 +132,8 @@ impl RangeScanner {
         }
     }
 
-    /// All states have become one, and the first records are found. Most ranges are in this state after a few blocks.
+    /// Reads blocks after all states have become one and the first records are found. Most ranges are in this state
+    /// after a few blocks.
     fn follow_one_track(&mut self, stripe: &[[u8; BLOCK_BYTES]], masks: &[BlockMasks]) {
         let blocks = self.blocks.as_ref().expect("only then are there stripes");
         let mut state = self.tracks[0].state;
@@ -206,7 +207,8 @@ impl RangeScanner {
     }
 
     /// Sets the first record of those start states of a track that have no first record yet. The record begins `at`
-    /// bytes after the text that all tracks have read; between them are this number of line bytes and terminators.
+    /// bytes after the text that all tracks have read; these bytes contain `line_bytes` line bytes and `terminators`
+    /// terminators.
     fn found_record(&mut self, track: usize, at: usize, line_bytes: u64, terminators: u64) {
         let lines = self.line_byte_count + line_bytes + terminators + self.tracks[track].line_count;
         for start in &mut self.starts {

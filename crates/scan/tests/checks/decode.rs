@@ -1,12 +1,12 @@
-//! A decoded field equals that of a plain reader of the rules.
+//! Checks that a decoded field is the same as with a simple decoder that follows the rules byte by byte.
 
 use inrush_scan::{Dialect, DialectTrim, Escape, FieldText, decode_field};
 
-/// Checks a field as written.
+/// Checks the decoded text of `written`.
 ///
 /// # Panics
 ///
-/// If it means something else.
+/// If the decoded text is wrong.
 pub fn check(dialect: &Dialect, written: &[u8]) {
     let mut scratch = b"left over".to_vec();
     let found = decode_field(written, dialect, &mut scratch);
@@ -25,7 +25,7 @@ pub fn check(dialect: &Dialect, written: &[u8]) {
     }
 }
 
-/// One byte at a time: NULL, or the text.
+/// Decodes one byte at a time: `None` for NULL, or the text.
 fn plain(dialect: &Dialect, written: &[u8]) -> Option<Vec<u8>> {
     let quoted = dialect.quote.filter(|quote| written.first() == Some(quote));
     if let Some(quote) = quoted {

@@ -1,5 +1,5 @@
-//! Text that is not UTF-8: the message has the place, the likely encoding and the setting, and no text is decoded by a
-//! guess.
+//! Tests of text that is not UTF-8: the message has the place, the likely encoding and the setting, and text is never
+//! decoded with a guessed encoding.
 
 use inrush_package::Format;
 use inrush_rows::encoding::TextEncoding;

@@ -1,4 +1,4 @@
-//! Types of columns, each from the values of one.
+//! Tests of the type that is guessed from the values of a column.
 
 use super::*;
 
