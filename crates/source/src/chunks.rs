@@ -20,7 +20,7 @@ pub trait Chunks {
     /// Takes back the memory of a chunk.
     fn recycle(&mut self, chunk: Chunk);
 
-    /// The totals of what has been read so far, and their cost.
+    /// The amounts that have been read so far, and the cost of reading them.
     fn meter(&self) -> SourceMeter;
 
     /// Like `meter`, but only for the chunks that were handed out, without data that was read ahead. For callers that

@@ -9,12 +9,11 @@ use twox_hash::XxHash3_64;
 /// has this content ([`Source::has_same_content`](crate::Source::has_same_content)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SplitContent {
-    /// The range of the split, in the input's own unit ([`SourceSplit::range`](crate::SourceSplit::range)). Without an
-    /// end, the range reaches to the end of the input.
+    /// The first position of the split, in the input's own unit ([`SourceSplit::range`](crate::SourceSplit::range)).
     pub start: u64,
-    /// One past the last position.
+    /// One past the last position; `None` if the split reaches to the end of the input.
     pub end: Option<u64>,
-    /// A hash of what was read.
+    /// A hash of the text or rows that were read.
     pub hash: Option<String>,
     /// The range in the input, in bytes, if the hashed bytes are the input's own. Empty if nothing was read.
     pub text_range: Option<Range<u64>>,

@@ -74,8 +74,8 @@ pub trait Source: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Finds facts that reading the splits needs and that only a pass over the input can find, with this many threads.
-    /// `splits` are all splits of one input, in order.
+    /// Finds facts that are needed to read the splits, and that only a pass over the input can find. It uses this many
+    /// threads. `splits` are all splits of one input, in order.
     fn locate(&self, _splits: &mut [SourceSplit], _threads: usize) -> Result<(), SourceError> {
         Ok(())
     }
@@ -86,9 +86,9 @@ pub trait Source: fmt::Debug + Send + Sync {
         settings: ReadSettings,
     ) -> Result<Box<dyn SourceStream + '_>, SourceError>;
 
-    /// Begins a split of which all streams take parts. The parts depend only on the input. Parts with these ranges are
-    /// already loaded and are skipped; a range that is not a part is [`SourceError::RangesDiffer`]. Called only for
-    /// [inputs that can be shared](Input::is_shareable).
+    /// Begins a split of which all streams take parts. The parts depend only on the input. The ranges in `finished`
+    /// are parts that are already loaded and are skipped; a range that is not a part is [`SourceError::RangesDiffer`].
+    /// Called only for [inputs that can be shared](Input::is_shareable).
     fn share(
         &self,
         split: &SourceSplit,
@@ -102,8 +102,8 @@ pub trait Source: fmt::Debug + Send + Sync {
         })
     }
 
-    /// Reads what an earlier run has read of an input, and returns whether it is still the same. The input has the same
-    /// size as then.
+    /// Reads again what an earlier run has read of an input, and returns true if the content is still the same. The
+    /// input has the same size as in the earlier run.
     fn has_same_content(&self, input: usize, read: &[SplitContent]) -> Result<bool, SourceError>;
 
     /// The first row of an input, for plans in which it decides the input's partition; `None` if the input has no rows.
@@ -120,9 +120,9 @@ pub trait Source: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Names of the stored tables from which its rows come, also through views, with their partitions: the same names
-    /// however the address of the database is written. A destination that knows its target by one of these names refuses
-    /// to write into what is read.
+    /// Names of the stored tables from which its rows come, also through views, with their partitions. The names are
+    /// the same however the address of the database is written. A destination that knows its target by one of these
+    /// names refuses to write into a table that is read.
     fn stored_tables(&self) -> Vec<String> {
         Vec::new()
     }

@@ -12,7 +12,7 @@ use crate::input::{Input, InputState};
 use crate::input_kind::InputKind;
 use crate::split::SourceSplit;
 
-/// A mark that no other opening has: it never proves that rows are unchanged, so they are always read again.
+/// A mark that is different at each opening. It never proves that rows are unchanged, so they are always read again.
 pub fn never_the_same() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let now = SystemTime::now().duration_since(UNIX_EPOCH);

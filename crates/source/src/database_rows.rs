@@ -48,19 +48,20 @@ impl Rows {
 pub struct DatabaseSettings {
     /// What is read.
     pub rows: Rows,
-    /// The columns: `name`, or `name::text` for the database's text of its values. None means all.
+    /// The columns: `name`, or `name::text` for the database's text of its values. If it is empty, all columns are
+    /// read.
     pub columns: Vec<String>,
     /// A condition on the rows, as in WHERE.
     pub filter: Option<String>,
     /// The column by whose ranges the rows are cut into splits.
     pub split_by: Option<String>,
-    /// Rows in which this column is NULL are read with the first range; otherwise they are refused.
+    /// True if rows in which this column is NULL are read with the first range; otherwise they are refused.
     pub split_nulls: bool,
     /// The most connections that are open at a time; `None` if the source decides.
     pub connections_max: Option<usize>,
     /// The pace at which bytes are read, shared by all sources of the connection.
     pub pace: Arc<Pace>,
-    /// The rows are declared not to change between runs.
+    /// True if the rows are declared not to change between runs.
     pub is_stable: bool,
     /// The range of an incremental load: only its rows are read.
     pub since: Option<Since>,

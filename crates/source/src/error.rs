@@ -8,7 +8,7 @@ use std::sync::Arc;
 use inrush_rows::location::Location;
 use inrush_scan::{DialectError, ScanError};
 
-/// The error of an input that is not a file: `what` is wrong with it, and the fix.
+/// The error of an input that is not a file. `what` says what is wrong with the input.
 pub fn input_error(input: &Path, what: impl Into<String>, fix: impl Into<String>) -> SourceError {
     SourceError::Input {
         input: input.to_path_buf(),
@@ -17,7 +17,7 @@ pub fn input_error(input: &Path, what: impl Into<String>, fix: impl Into<String>
     }
 }
 
-/// The error if a source cannot provide what a package or an argument asks for: `what` is wrong, and the fix.
+/// The error if a source cannot provide what a package or an argument asks for. `what` says what is wrong.
 pub fn unsuitable(input: &Path, what: impl Into<String>, fix: impl Into<String>) -> SourceError {
     SourceError::Unsuitable {
         input: input.to_path_buf(),
@@ -127,7 +127,7 @@ pub enum SourceError {
     Member {
         /// The archive and the member.
         path: PathBuf,
-        /// Why not.
+        /// Why the member cannot be read.
         reason: String,
     },
     /// A thread for reading could not be started.
@@ -194,7 +194,7 @@ pub enum SourceError {
     Read {
         /// The path.
         path: PathBuf,
-        /// Bytes of the stored file that were read.
+        /// The number of bytes of the stored file that were read.
         byte_offset: u64,
         /// What the system says.
         #[source]
@@ -211,9 +211,9 @@ pub enum SourceError {
         format: &'static str,
         /// The command that tests such a file.
         test: &'static str,
-        /// Bytes of the stored file before the fault.
+        /// The number of bytes of the stored file before the fault.
         compressed_offset: u64,
-        /// Bytes of text before the fault.
+        /// The number of bytes of text before the fault.
         text_offset: u64,
     },
     /// A compressed file is damaged.
@@ -225,9 +225,9 @@ pub enum SourceError {
         format: &'static str,
         /// The command that tests such a file.
         test: &'static str,
-        /// The approximate bytes of the stored file before the fault.
+        /// The approximate number of bytes of the stored file before the fault.
         compressed_offset: u64,
-        /// Bytes of text before the fault.
+        /// The number of bytes of text before the fault.
         text_offset: u64,
         /// The decompressor's message.
         #[source]
@@ -404,7 +404,7 @@ pub enum SourceError {
 }
 
 impl SourceError {
-    /// A file that could not be read past this byte.
+    /// The error of a file that could not be read past this byte.
     pub fn read(path: &Arc<Path>, byte_offset: u64, cause: io::Error) -> SourceError {
         SourceError::Read {
             path: path.to_path_buf(),

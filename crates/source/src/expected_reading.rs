@@ -3,9 +3,9 @@
 /// How a run is expected to read a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ExpectedReading {
-    /// Streams that read at once.
+    /// The number of streams that read at once.
     pub streams: usize,
-    /// Seconds that the run is predicted to take; `None` if nothing is predicted.
+    /// The predicted time of the run, in seconds; `None` if nothing is predicted.
     pub seconds: Option<f64>,
 }
 

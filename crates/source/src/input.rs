@@ -15,7 +15,7 @@ use crate::input_kind::InputKind;
 /// A file, a table or a query whose rows a source reads. Splits are pieces of it.
 ///
 /// It has the facts from when the source was opened; only [`state_now`](Input::state_now) asks again. A plan has each
-/// of its inputs once, and there may be a hundred thousand.
+/// of its inputs once, and there may be a hundred thousand inputs.
 pub trait Input: fmt::Debug + Send + Sync {
     /// Its index among the inputs of its source, counted from 0.
     fn index(&self) -> usize;
@@ -147,7 +147,7 @@ pub trait Input: fmt::Debug + Send + Sync {
         0
     }
 
-    /// The file on this machine's disk with its bytes, and their position in it.
+    /// The file on this machine's disk that contains its bytes, and their position in this file.
     fn stored_at(&self) -> Option<(&Path, u64)> {
         None
     }

@@ -10,7 +10,8 @@ use inrush_rows::sql_text::identifier;
 
 use crate::content::ContentHash;
 
-/// Bits of a row's position that number the rows of a range; those above them are the number of the range.
+/// The number of low bits of a row's position that number the rows of a range; the bits above them are the number of
+/// the range.
 pub const KEY_ROW_BITS: u32 = 44;
 
 /// A key and the borders of its ranges.
@@ -20,7 +21,7 @@ pub struct KeyRanges {
     pub column: String,
     /// The borders in ascending order, as literals in SQL. The first range has no lower end, the last one no upper end.
     pub borders: Vec<String>,
-    /// Rows whose key is NULL are read with the first range.
+    /// True if rows whose key is NULL are read with the first range.
     pub takes_nulls: bool,
     /// How the borders were found, for people.
     pub origin: &'static str,
@@ -32,7 +33,7 @@ impl KeyRanges {
         self.borders.len() as u64 + 1
     }
 
-    /// The condition of the rows of some ranges; `None` if these are all. `key` is the column in SQL.
+    /// The condition of the rows of some ranges; `None` if these are all ranges. `key` is the column in SQL.
     pub fn condition(&self, key: &str, ranges: Range<u64>) -> Option<String> {
         let border = |index: u64| self.borders.get(usize::try_from(index).ok()?);
         let lower = ranges.start.checked_sub(1).and_then(border);
@@ -48,7 +49,7 @@ impl KeyRanges {
         }
     }
 
-    /// The plan's note about them. `name` is the table or query.
+    /// The plan's note about the ranges. `name` is the table or query.
     pub fn note(&self, name: &str) -> String {
         let nulls = match self.takes_nulls {
             true => "; rows without it are read with the first range",

@@ -31,7 +31,7 @@ pub struct ProvenRanges {
 }
 
 impl RangesMark {
-    /// The text with which the mark of such an input begins.
+    /// The beginning of the mark of an input that is a range.
     pub const BEGINNING: &str = "ranges ";
 
     /// The ranges as the mark of an input.

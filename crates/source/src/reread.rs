@@ -6,11 +6,11 @@ use inrush_scan::Records;
 
 use crate::{SourceError, SplitContent, SplitReader};
 
-/// Bytes of a chunk of rows that are only hashed.
+/// The number of bytes of a chunk, if its rows are only hashed.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// True if all splits of an input of this size have the hash that they had. `open` reads a range in chunks of this many
-/// bytes.
+/// True if all splits of an input of this size have the same hash as when they were loaded. `open` opens the reader of
+/// a range, with chunks of this many bytes.
 pub fn has_same_hashes<R: SplitReader>(
     read: &[SplitContent],
     size_bytes: u64,

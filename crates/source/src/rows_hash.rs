@@ -1,7 +1,7 @@
 //! A hash of rows that does not depend on the batches in which they come.
 //!
-//! Each column has three running hashes: of which values are NULL, of the lengths of values, and of their bytes. Values
-//! are added in the order of the rows, so borders between batches make no difference.
+//! Each column has three running hashes: one of the positions of NULL, one of the lengths of values, and one of their
+//! bytes. Values are added in the order of the rows, so borders between batches make no difference.
 
 use std::hash::Hasher;
 

@@ -47,8 +47,8 @@ impl SinceRange {
     }
 }
 
-/// The condition, as in WHERE, that a time is not before `from` and before `below`. `compared` writes a comparison with an operator
-/// and a mark.
+/// The condition, as in WHERE, for times from `from` on and before `below`. `compared` writes a comparison with an
+/// operator and a mark.
 pub fn range_condition(
     from: Option<&str>,
     below: &str,
@@ -78,14 +78,14 @@ pub struct Since {
     pub stopped: Vec<SinceRange>,
 }
 
-/// A column that is not a time with its zone.
+/// The type of a column that has no times with a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnOfSince {
-    /// A date, or a time of some zone.
+    /// A date, or a time without its zone.
     TimeWithoutZone,
     /// A number.
     Number,
-    /// A value that has nothing to do with time.
+    /// A type that has nothing to do with time.
     Other,
 }
 
@@ -109,7 +109,7 @@ pub struct FoundRange {
     pub has_rows: bool,
     /// The number of tables whose new rows are found by an index: each of them is read by one stream.
     pub by_index: usize,
-    /// Why the bound is safe, in words that follow those about the range; `None` if there is nothing to say.
+    /// Why the bound is safe, as words that follow the words about the range; `None` if there is nothing to say.
     pub is_safe_because: Option<String>,
     /// The reason why later rows are left to a later run, in words: such as the transaction whose start is the bound.
     pub held_by: Option<String>,
@@ -236,7 +236,7 @@ impl Since {
         )
     }
 
-    /// The refusal of a value at which no range begins.
+    /// The refusal of a value at which no range can begin.
     pub fn no_start(input: &Path, text: &str) -> SourceError {
         unsuitable(
             input,

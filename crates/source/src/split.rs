@@ -65,7 +65,7 @@ impl Split {
         }
     }
 
-    /// Its first row begins here. What was known before stays.
+    /// Sets the place where its first row begins. A place that is already known is kept.
     pub fn locate(&self, first_record: RecordStart) {
         let _ = self.first_record.set(first_record);
     }

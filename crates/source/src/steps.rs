@@ -1,5 +1,5 @@
-//! The steps of an input: pages of a table or ranges of a key. A split is a range of the
-//! input's bytes; each step has the same number of them, and the last step also the remainder.
+//! The steps of an input: pages of a table or ranges of a key. A split is a range of the input's bytes; each step has
+//! the same number of bytes, and the last step also the remainder.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Bytes of a step: splits end at multiples of it.
+    /// The number of bytes of a step: splits end at multiples of it.
     pub fn step_bytes(self) -> u64 {
         (self.size_bytes / self.count.max(1)).max(1)
     }

@@ -10,7 +10,7 @@ type Open<'s> =
 
 struct StreamBy<'s>(Box<Open<'s>>);
 
-/// A stream whose readers a function opens.
+/// A stream that opens its readers with a function.
 pub fn stream_by<'s, R: SplitReader + 's>(
     mut open: impl FnMut(&SourceSplit) -> Result<R, SourceError> + Send + 's,
 ) -> Box<dyn SourceStream + 's> {

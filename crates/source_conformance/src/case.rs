@@ -10,8 +10,8 @@ use super::reading::Row;
 
 /// A source with rows that are known beforehand, for one test. When it is dropped, it leaves nothing behind.
 pub trait Case {
-    /// Opens the source in its present state. Its reads and waits end when `stop` is requested. Only a source that
-    /// [limits its rate](Case::limits_rate) is given a number of bytes that are read in a second at most.
+    /// Opens the source in its present state. Its reads and waits end when `stop` is requested. The most bytes that
+    /// may be read in a second are given only to a source that [limits its rate](Case::limits_rate).
     fn open_at(
         &self,
         stop: &Stop,

@@ -84,7 +84,7 @@ pub(super) fn changed_while_open(make: &MakeCase<'_>, random: &mut Random) -> Re
     Ok(())
 }
 
-/// The answers for each split alone, asked by several threads.
+/// Asks about each split alone, from several threads. True if all splits are the same.
 fn each_is_same(source: &dyn Source, content: &[SplitContent]) -> Result<bool, String> {
     const THREADS: usize = 3;
     let ask = |first: usize| {

@@ -44,7 +44,7 @@ pub(super) fn only_split(source: &dyn Source, input: usize) -> Result<SourceSpli
     splits.into_iter().next().ok_or("no split".to_owned())
 }
 
-/// Rows that come after the stop.
+/// The number of rows that come after the stop.
 fn stop_reader(
     source: &dyn Source,
     split: &SourceSplit,
@@ -171,7 +171,7 @@ pub(super) fn errors_name_the_input(
     }
     let name = source.input(0).name().display().to_string();
     match read(&*source, 0, Way::SERIAL, random) {
-        // S-15: the rows that were there then.
+        // S-15: a snapshot still has the rows of the moment when the source was opened.
         Ok(_) if source.input(0).is_snapshot() => Ok(()),
         Ok(_) => Err("the input was removed, but reading did not fail".to_owned()),
         Err(text) if text.contains(&name) => Ok(()),

@@ -53,7 +53,7 @@ fn chunks_of(source: &dyn Source, split: &SourceSplit) -> Result<Piece, String> 
     read_split(split.range.clone(), reader).map_err(told)
 }
 
-/// The bytes of a split's rows, if they are as many as in its chunks, and end with the same hash.
+/// The bytes of a split's rows. Fails if the number of rows or the final hash differs from that of the split's chunks.
 fn native_of(
     source: &dyn Source,
     split: &SourceSplit,

@@ -21,7 +21,7 @@ const ROWS: usize = 300;
 const RATE_ROWS: usize = 20_000;
 /// The bytes of a chunk: a few rows.
 const CHUNK_BYTES: usize = 400;
-/// Chunks after which the server is asked.
+/// The number of chunks after which the server is asked.
 const LOOKS: usize = 3;
 /// A process that no server has.
 const NO_PROCESS: i32 = i32::MAX;
@@ -118,9 +118,9 @@ fn no_secret(case: &dyn Case, text: &str) -> Result<(), String> {
     }
 }
 
-/// The least seconds of reading at the limited rate.
+/// The shortest time of reading at the limited rate, in seconds.
 const SECONDS: f64 = 0.3;
-/// The seconds of a wait that a stop ends.
+/// The time of a wait that a stop ends, in seconds.
 const LONG_SECONDS: f64 = 40.0;
 
 pub(super) fn rate_is_kept(make: &MakeCase<'_>, random: &mut Random) -> Result<(), String> {

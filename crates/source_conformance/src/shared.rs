@@ -72,7 +72,7 @@ fn follow(pieces: &[Piece]) -> Result<(), String> {
     Ok(())
 }
 
-/// Some of the parts are already loaded.
+/// Reads the input again as if some of its parts were already loaded.
 fn finished_parts(
     source: &dyn Source,
     input: usize,

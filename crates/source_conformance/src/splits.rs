@@ -99,7 +99,7 @@ fn in_one_way(case: &dyn Case, way: Way, random: &mut Random) -> Result<(), Stri
     Ok(())
 }
 
-/// These splits are read by a source that was opened again.
+/// Reads these splits with a source that was opened again.
 fn elsewhere(case: &dyn Case, source: &dyn Source, input: usize, way: Way) -> Result<(), String> {
     let splits = super::reading::splits_of(source, input, way.split_bytes)?;
     if splits.iter().any(|split| split.is_shared) {

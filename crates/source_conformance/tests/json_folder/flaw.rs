@@ -72,11 +72,11 @@ pub enum Flaw {
     KeepsNoRate,
     /// A hazard has no fix.
     TellsNoFix,
-    /// Opened with the marks of a stopped run, it takes all rows for those that were loaded.
+    /// If it is opened with the marks of a stopped run, it treats all rows as already loaded.
     TrustsMarks,
 }
 
-/// Larger chunks than in any clause except the one of chunks.
+/// Only the clause about chunks reads chunks that are as large as this.
 const LARGE_CHUNK_BYTES: usize = 1 << 20;
 
 static CHANCE: AtomicU64 = AtomicU64::new(0);

@@ -52,7 +52,7 @@ struct JsonForm {
     /// The pace of all readers.
     pace: Arc<Pace>,
     server: Arc<JsonServer>,
-    /// The flaw of this source, by which the suite is tested.
+    /// The flaw of this source, which the suite must find.
     flaw: Flaw,
 }
 
@@ -128,7 +128,7 @@ impl JsonFolder {
         })
     }
 
-    /// Takes the marks of a stopped run. A file is an input whatever they say.
+    /// Takes the marks of a stopped run. They do not change which files are inputs.
     pub fn take_marks(&mut self, marks: &[String]) {
         self.has_marks = !marks.is_empty();
     }
@@ -214,7 +214,7 @@ impl Input for JsonFile {
         true
     }
 
-    /// Nothing of a file is in another one.
+    /// No row of a file is in another file.
     fn is_loaded_alone_again(&self) -> bool {
         true
     }

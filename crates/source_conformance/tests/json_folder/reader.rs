@@ -22,7 +22,7 @@ pub struct JsonStream<'a> {
     folder: &'a JsonFolder,
     chunk_bytes: usize,
     opened_count: usize,
-    /// A reader was dropped before its end.
+    /// True if a reader was dropped before its end.
     has_dropped: Arc<AtomicBool>,
 }
 
@@ -93,7 +93,7 @@ pub struct JsonReader {
     text_range: Option<Range<u64>>,
     meter: SourceMeter,
     pace: ReadPace,
-    /// All lines were received.
+    /// True if all lines were received.
     has_all: bool,
 }
 

@@ -19,7 +19,7 @@ pub struct Column {
     pub data_type: DataType,
     /// True if its values are 16 bytes that are marked as a UUID.
     pub is_uuid: bool,
-    /// Its type in SQL, for a new target, if the type of its values is not enough to tell, as for `json` and `uuid`.
+    /// Its type in SQL, for a new target, if the type of its values does not say enough, as for `json` and `uuid`.
     pub sql_type: Option<String>,
     /// Its type as the database declares it; `None` if that is not known.
     pub declared: Option<String>,

@@ -264,7 +264,7 @@ pub fn file_of(address: &Address<'_>) -> Option<PathBuf> {
     file.canonicalize().ok()
 }
 
-/// The path of a file of DuckDB that this process has open.
+/// The error if this process already has a file of DuckDB open.
 fn open_here(file: &Path) -> SourceError {
     input_error(
         file,

@@ -27,7 +27,7 @@ const ROW_ID: &str = "inrush_row_id";
 /// The name of the column with the row's key.
 const KEY: &str = "inrush_key";
 
-/// The rows of a row group, which DuckDB reads as a whole.
+/// The number of rows of a row group, which DuckDB reads as a whole.
 const GROUP_ROWS: u64 = 122_880;
 
 /// A table, a view or a query.
@@ -194,8 +194,8 @@ fn not_null(
     Ok(told.into_iter().filter_map(of_row).collect())
 }
 
-/// The numbers of a table's rows. Views and tables of other formats have none, and a column of the same name hides
-/// them.
+/// The numbers of a table's rows. Views and tables of other formats have none. If a column is itself named `rowid` or
+/// [`ROW_ID`], the numbers cannot be read.
 fn row_ids(
     session: &mut Session,
     rows: &Rows,
@@ -300,7 +300,7 @@ impl Table for DuckDbTable {
         self.changes_unseen.as_deref()
     }
 
-    /// The estimate of the planner: that of the outermost operator that has an estimate.
+    /// The planner's estimate, from the outermost operator that has an estimate.
     fn estimated_rows(&self, session: &mut Session) -> Option<u64> {
         let parts = explained(session, &self.from).ok()?;
         let mut of_operators = parts.iter().rev();

@@ -54,7 +54,7 @@ fn without_statement(message: &str) -> String {
             .and_then(|rest| rest.split_once(':'));
         match number {
             Some((number, _)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
-                // The caret.
+                // The line with the caret.
                 lines.next();
             }
             _ if line.is_empty() => {}

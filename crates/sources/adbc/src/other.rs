@@ -134,7 +134,7 @@ impl OtherTable {
     }
 }
 
-/// The plan's note if the rows may not be those of one moment.
+/// The plan's note if the rows may not all be of one moment.
 pub fn moment_note(
     transaction: ReadTransaction,
     name: &str,

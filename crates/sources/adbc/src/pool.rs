@@ -23,7 +23,7 @@ pub struct Opening {
 /// The transaction of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Begins {
-    /// None: the database is open for reading only.
+    /// No transaction: the database is open for reading only.
     #[default]
     Nothing,
     /// A transaction in a database that is open for reading only.

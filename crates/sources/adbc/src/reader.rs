@@ -21,7 +21,7 @@ use crate::source::Reading;
 use crate::stopping::Watched;
 use crate::table::Block;
 
-/// The least number of rows in a chunk, unless fewer are left: as many as are converted at a time.
+/// The least number of rows in a chunk, unless fewer are left. It is the number of rows that are converted at a time.
 pub const CHUNK_ROWS: usize = 1_024;
 
 /// Rows that are found by their number in the table.
@@ -52,7 +52,7 @@ impl Places for RowIdPlaces {
 /// Rows that are found by their number in a partition of the driver.
 #[derive(Debug)]
 struct PartitionPlaces {
-    /// Counted from 1.
+    /// The number of the partition, counted from 1.
     partition: u64,
     /// The number of the first row, counted from 1.
     first: u64,
@@ -78,9 +78,9 @@ struct Batch {
     rows: TypedRows,
     ids: Option<Int64Array>,
     keys: Option<ArrayRef>,
-    /// Rows that were handed out.
+    /// The number of rows that were handed out.
     taken: usize,
-    /// Rows of a chunk.
+    /// The number of rows of a chunk.
     step: usize,
 }
 
@@ -98,7 +98,7 @@ pub struct RangeReader<'a> {
     first_position: u64,
     /// Partitions that are still to be read after the present one.
     partitions: Range<u64>,
-    /// Rows of the partitions before the present one.
+    /// The number of rows of the partitions before the present one.
     rows_before: u64,
     chunk_bytes: usize,
     hash: RowsHash,

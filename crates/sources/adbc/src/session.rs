@@ -15,9 +15,9 @@ use inrush_adbcclient::duckdb::connection::Link;
 
 /// A connection that reads.
 pub enum Session {
-    /// Of a driver.
+    /// A connection of a driver.
     Driver(ManagedConnection),
-    /// To a file of DuckDB that the destination has open.
+    /// A connection to a file of DuckDB that the destination has open.
     DuckDb(Arc<Link>),
 }
 
@@ -39,9 +39,9 @@ enum Origin {
 /// What the database has promised about a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadTransaction {
-    /// A statement that writes is refused.
+    /// True if a statement that writes is refused.
     pub is_read_only: bool,
-    /// It shows the rows of one moment.
+    /// True if it shows the rows of one moment.
     pub is_snapshot: bool,
 }
 

@@ -47,7 +47,7 @@ pub struct Read<'a> {
     pub from: &'a str,
     /// The name in messages.
     pub input: &'a Path,
-    /// No transaction that writes is open, and none begins while the source is open.
+    /// True if no transaction that writes is open, and none begins while the source is open.
     pub keeps_writers_out: bool,
     /// A text that differs after the database was written to.
     pub snapshot: &'a str,
@@ -270,7 +270,7 @@ fn look(
     })
 }
 
-/// True if the way in which the database commits shows up to which value all rows are committed.
+/// True if, from the way in which the database commits, it is known up to which value all rows are committed.
 fn may_ask_for_the_bound(read: &Read<'_>) -> bool {
     match read.vendor {
         Vendor::DuckDb => read.keeps_writers_out,

@@ -226,7 +226,7 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The smallest and the greatest value of rows with a condition; empty if there are none.
+    /// The smallest and the greatest value of the rows that meet a condition; empty if there are none.
     fn ends(&mut self, condition: &str) -> Result<Vec<Nanoseconds>, SourceError> {
         let Asked { column, from, .. } = *self;
         let question =

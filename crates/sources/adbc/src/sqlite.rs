@@ -60,7 +60,7 @@ pub struct SqliteTable {
     notes: Vec<String>,
 }
 
-/// What the values of a column must be.
+/// The kind of values that a column must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Integer,
@@ -115,7 +115,8 @@ impl Kind {
         }
     }
 
-    /// The columns of the statement: their values in our own first row, and in the rows of the table.
+    /// The expressions of the statement for a column: first for the first row, which the statement itself makes, then
+    /// for the rows of the table.
     fn expressions(self, column: &str) -> Vec<(&'static str, String)> {
         let of = |types: &str, value: &str| {
             format!("CASE WHEN typeof({column}) IN ({types}) THEN {value} END")

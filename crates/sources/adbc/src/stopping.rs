@@ -30,7 +30,7 @@ impl std::fmt::Debug for Shared {
     }
 }
 
-/// A statement that a stop cancels, as long as this lives.
+/// A statement that a stop cancels, as long as this value lives.
 pub struct Watched {
     shared: Arc<Shared>,
     number: u64,

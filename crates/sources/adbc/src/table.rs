@@ -59,7 +59,7 @@ pub trait Table: fmt::Debug + Send + Sync {
 /// The numbers of rows by which a table is cut.
 #[derive(Clone, Copy, Debug)]
 pub struct RowIds {
-    /// One past the last one.
+    /// One past the last number.
     pub end: u64,
     /// The approximate bytes of a row.
     pub row_bytes: u64,

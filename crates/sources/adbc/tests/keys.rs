@@ -51,7 +51,7 @@ const DUCKDB_KEYS: &[(&str, &str)] = &[
     ("BOOLEAN", "n % 2 = 0"),
 ];
 
-/// Likewise for SQLite, where a column has values of several types.
+/// Such keys for SQLite, where a column has values of several types.
 const SQLITE_KEYS: &[(&str, &str)] = &[
     ("INTEGER", "n - 500"),
     (

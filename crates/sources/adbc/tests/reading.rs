@@ -1,4 +1,4 @@
-//! Tests what the suite for sources does not: types, bad input, and that a file is never changed.
+//! Tests for which the suite for sources has no clause: types, bad input, and that a file is never changed.
 
 mod case;
 

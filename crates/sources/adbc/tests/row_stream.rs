@@ -12,7 +12,7 @@ use inrush_source::{Source, SourceError};
 use inrush_source_adbc::RowStream;
 use inrush_source_conformance::{Case, Change, Row, hold};
 
-/// Rows of a batch. A chunk has another number, so chunks end inside of batches.
+/// The number of rows in a batch. A chunk has another number of rows, so chunks end inside of batches.
 const BATCH_ROWS: usize = 700;
 
 /// A program that hands over the same rows each time it is asked.
