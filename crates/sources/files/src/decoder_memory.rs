@@ -13,9 +13,9 @@ pub(super) const XZ_MEMORY_KIB_MAX: u32 = 512 << 10;
 /// How many bytes from the beginning of a file are needed to find the size.
 pub(super) const FIRST_BYTES: usize = 32;
 
-/// The most memory of the decoders of gzip and bzip2, and of those of xz and zstd in addition to the window.
+/// The most memory of a decoder of gzip or bzip2, or of a decoder of xz or zstd in addition to its window.
 const DECODER_BYTES: u64 = 4 << 20;
-/// The memory that is assumed if the first block does not give it: that of `xz -9`.
+/// The memory that is assumed if the first block does not show it: that of `xz -9`.
 const XZ_DICTIONARY_USUAL: u64 = 64 << 20;
 
 /// The header of a zstd frame.

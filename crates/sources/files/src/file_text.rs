@@ -29,7 +29,7 @@ pub(super) struct FileText {
     transcoder: Option<Transcoder>,
     /// The encoding, if only the text shows it: by a byte order mark, or by the byte order of UTF-16.
     found: Option<TextEncoding>,
-    /// Bytes of the file before the text: its byte order mark.
+    /// The number of bytes of the file before the text: the length of its byte order mark.
     start: u64,
     transcode_ns: u64,
 }
@@ -88,7 +88,7 @@ impl FileText {
         })
     }
 
-    /// Bytes of the file before the text.
+    /// The number of bytes of the file before the text.
     pub(super) fn start(&self) -> u64 {
         self.start
     }
@@ -104,7 +104,7 @@ impl FileText {
         self.transcoder.as_ref().map(Transcoder::encoding)
     }
 
-    /// Reads some text; 0 bytes at the end only.
+    /// Reads some text. Returns 0 only at the end.
     pub(super) fn read(&mut self, bytes: &mut [u8]) -> Result<usize, SourceError> {
         if let Some(transcoder) = &mut self.transcoder {
             let start = Instant::now();

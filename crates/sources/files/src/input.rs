@@ -106,7 +106,7 @@ impl Input {
         self.decompressor.file().read_ns
     }
 
-    /// Reading and decompressing.
+    /// The time for reading and decompressing, in nanoseconds.
     pub(super) fn reading_ns(&self) -> u64 {
         self.decompressor_ns
     }
@@ -146,10 +146,10 @@ impl Input {
         Ok(count)
     }
 
-    /// How many stored bytes belong to the first `text_bytes` of the text: the same share of the bytes used by the
-    /// decompressor as `text_bytes` are of its text. A decompressor takes whole blocks and returns their text bit by
-    /// bit. So this function reads until the decompressor takes the next block: only then has the decompressor returned
-    /// all text of the bytes that it has used.
+    /// How many stored bytes belong to the first `text_bytes` of the text. This is an estimate: if `text_bytes` are
+    /// half of the decompressed text, it is half of the stored bytes that the decompressor has used. A decompressor
+    /// takes whole blocks and returns their text bit by bit. So this function reads until the decompressor takes the
+    /// next block: only then has the decompressor returned all text of the bytes that it has used.
     pub(super) fn stored_bytes_of(&mut self, text_bytes: u64) -> u64 {
         let mut even = (self.decompressor.used_bytes(), self.text_bytes);
         if !matches!(self.decompressor, Decompressor::None(_)) {

@@ -42,8 +42,8 @@ pub struct PreviewRecord {
 }
 
 impl Preview {
-    /// Reads up to `records_max` records from the beginning of a file, and no more of the file
-    /// than they and a buffer need.
+    /// Reads up to `records_max` records from the beginning of a file. It reads no more of the file than these records
+    /// and a buffer need.
     pub fn read(
         file: &Arc<SourceFile>,
         dialect: &Dialect,

@@ -1,8 +1,8 @@
 //! Reads a split in chunks of whole records.
 //!
 //! A buffer is filled, scanned, and handed out up to the end of its last whole record; the rest is copied to the next
-//! buffer. If a record is longer than the buffer, the buffer grows, up to `record_bytes_max` and a chunk. Places
-//! (bytes, lines) are counted in the decompressed text, including the byte order mark and the header.
+//! buffer. If a record is longer than the buffer, the buffer grows, up to `record_bytes_max` and the size of a chunk.
+//! Places (bytes, lines) are counted in the decompressed text, including the byte order mark and the header.
 //!
 //! A range of a file is read up to its nominal end. The last record that begins before that end is read completely, and
 //! nothing after it.

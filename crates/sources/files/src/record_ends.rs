@@ -1,7 +1,7 @@
 //! Finds the ends of records, for code that cuts text without reading its fields.
 //!
 //! In a dialect without quotes and escapes every line end ends a record, so searching from the end is enough. In all
-//! others the scanner finds them. A parallel search for boundaries would be added here.
+//! other dialects the scanner finds the ends.
 
 use inrush_scan::{Dialect, Escape, RecordEnd, Records, ScanError, Scanner, Terminator};
 

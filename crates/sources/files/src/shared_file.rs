@@ -16,8 +16,8 @@ struct SharedFile {
     form: Arc<FileForm>,
 }
 
-/// Begins to read a file for several streams. It must have the header that the load was planned with. The parts with these
-/// ranges are loaded already.
+/// Begins to read a file for several streams. The file must have the header that the load was planned with. The parts
+/// with the ranges in `finished` are loaded already.
 ///
 /// Waits for the first bytes of a pipe.
 pub fn share_file(

@@ -42,7 +42,7 @@ pub struct SourceFile {
     pub origin: FileOrigin,
     /// The line ends counted so far.
     pub(super) lines: KnownLines,
-    /// Ends every read of it.
+    /// The stop that ends every read of it.
     pub(super) stop: ReadStop,
 }
 
@@ -136,7 +136,7 @@ impl SourceFile {
         }
     }
 
-    /// Ends every read of it.
+    /// The stop that ends every read of it.
     pub(super) fn stop(&self) -> &Stop {
         &self.stop.0
     }

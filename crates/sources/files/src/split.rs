@@ -17,9 +17,9 @@ pub struct Split {
     pub file: Arc<SourceFile>,
     /// The range of bytes of the file as it is stored.
     pub byte_range: Range<u64>,
-    /// Where the first record of the range begins. Known only if the whole file was read for it, which is needed
-    /// if the dialect has quotes or escapes, because a line end may then be inside a record. Otherwise the reader
-    /// finds it.
+    /// Where the first record of the range begins. This is known only if the whole file was read to find it. That is
+    /// needed if the dialect has quotes or escapes, because a line end may then be inside a record. Otherwise the
+    /// reader finds the first record.
     pub first_record: Option<RecordStart>,
     /// True if several streams load it through a [`Feed`](super::Feed), because it cannot be read from the middle.
     pub is_fed: bool,

@@ -71,8 +71,8 @@ pub struct SplitDifference {
     pub split_count: u64,
 }
 
-/// The records of a range: their number, and a sum over each one's text, fields, place and faults
-/// that does not depend on their order.
+/// The records of a range: their number, and a sum over the text, fields, place and faults of each. The sum does not
+/// depend on the order of the records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Digest {
     count: u64,

@@ -98,7 +98,7 @@ impl StoredFile {
         })
     }
 
-    /// Checks that it has not changed since it was planned; a pipe never has.
+    /// Checks that it has not changed since it was planned; a pipe always passes.
     pub(super) fn check_unchanged(&self, planned: &SourceFile) -> Result<(), SourceError> {
         match &self.bytes {
             Bytes::File(file) | Bytes::Piece { file, .. } => check_unchanged(file, planned),

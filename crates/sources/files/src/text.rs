@@ -73,7 +73,7 @@ impl Text {
         }
     }
 
-    /// Reads some text; 0 bytes only at the end.
+    /// Reads some text. Returns 0 only at the end.
     pub(super) fn read(&mut self, bytes: &mut [u8]) -> Result<usize, SourceError> {
         match self {
             Text::File(text) => text.read(bytes),

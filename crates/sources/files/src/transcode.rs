@@ -146,7 +146,7 @@ impl Transcoder {
         self.encoding
     }
 
-    /// Reads translated text; 0 bytes at the end only.
+    /// Reads translated text. Returns 0 only at the end.
     pub(super) fn read(
         &mut self,
         input: &mut Input,

@@ -6,7 +6,7 @@ mod cases;
 use cases::{FileCase, Kind};
 use inrush_source_conformance::{Case, hold_memory};
 
-/// The rows of the smaller file: more than the buffers can hold.
+/// The number of rows of the smaller file: more than the buffers can hold.
 const ROWS: usize = 40_000;
 /// Much less than the size of the larger file.
 const MARGIN_BYTES: u64 = 3 << 20;

@@ -32,7 +32,8 @@ const ROWS_FETCHED_MAX: u64 = 20_000;
 pub struct Limits {
     /// A condition, as in WHERE.
     pub filter: Option<String>,
-    /// A column of times, the first time that is included (`None`: no limit), and the first time that is not.
+    /// A column of times, the smallest time that is included (`None`: no limit), and the time before which the range
+    /// ends.
     pub range: Option<(String, Option<String>, String)>,
 }
 
@@ -249,7 +250,7 @@ impl Side {
         Ok(sums)
     }
 
-    /// The rows of a part: hashes by keys, several if several rows have the same key.
+    /// The hashes of the rows of a part, by key. A key has several hashes if several rows have this key.
     fn rows(&mut self, part: &Part<'_>) -> Result<BTreeMap<String, Vec<String>>, SourceError> {
         let sql = format!(
             "SELECT k, pg_catalog.hashtextextended(r, 0) FROM ({}) AS rows ORDER BY 2",

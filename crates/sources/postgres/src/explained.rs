@@ -18,9 +18,9 @@ const PLANNED_OTHERWISE: [&str; 3] = ["enable_indexscan", "enable_indexonlyscan"
 /// The planner's expectations of a SELECT.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explained {
-    /// Rows.
+    /// The expected number of rows.
     pub rows: u64,
-    /// Bytes of all rows.
+    /// The expected number of bytes of all rows.
     pub bytes: u64,
     /// True if it keeps only some of its rows (LIMIT, TABLESAMPLE), so it may keep different rows when it is run again.
     has_chosen_rows: bool,

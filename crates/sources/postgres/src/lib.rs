@@ -18,7 +18,7 @@
 //!
 //! # Rows
 //!
-//! The states of the reading sessions are sampled for the run's verdict, over the session that keeps the snapshot
+//! The session that keeps the snapshot samples the states of the reading sessions, for the run's verdict
 //! ([`sampler`]).
 //!
 //! The rows come by `COPY (SELECT ...) TO STDOUT (FORMAT binary)` and are decoded a block at a time ([`reader`]). Types that
@@ -75,22 +75,23 @@ pub struct Settings {
     pub address: DatabaseAddress,
     /// What is read.
     pub rows: Rows,
-    /// The columns: `name`, or `name::text` for the server's text of its values. None means all.
+    /// The columns: `name`, or `name::text` for the server's text of its values. If it is empty, all columns are read.
     pub columns: Vec<String>,
     /// A condition on the rows, as in WHERE.
     pub filter: Option<String>,
     /// The column by whose ranges the rows are cut into splits.
     pub split_by: Option<String>,
-    /// Rows in which this column is NULL are read with the first range; otherwise they are refused.
+    /// True if rows in which this column is NULL are read with the first range; otherwise they are refused.
     pub split_nulls: bool,
     /// Limits of connections, one of which keeps the snapshot (2 or more), and of the bytes of COPY that are read. Sources
     /// that share a database share the limits that it was opened with.
     pub limits: ReadLimits,
-    /// The rows are declared not to change between runs.
+    /// True if the rows are declared not to change between runs.
     pub is_stable: bool,
-    /// Each range of `split_by` is an input, and a resumed run compares the count of its rows and the sum of their hashes.
+    /// If set, each range of `split_by` is an input, and a resumed run compares the count of its rows and the sum of
+    /// their hashes.
     pub proven: Option<ProvenRanges>,
-    /// Only rows with values in this range are read.
+    /// If set, only rows with values in this range are read.
     pub since: Option<Since>,
     /// What a new target gets in addition to its columns and its primary key.
     pub structure: StructureAsked,

@@ -24,7 +24,7 @@ const SEARCHED_MAX: usize = 10_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TablePattern {
     text: String,
-    /// A pattern for LIKE; without a schema the tables of the search path are meant.
+    /// The pattern of the schema for LIKE; `None` means the tables of the search path.
     schema: Option<String>,
     name: String,
 }

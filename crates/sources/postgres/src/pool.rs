@@ -29,7 +29,7 @@ struct PooledSession {
     hides_nothing: bool,
 }
 
-/// A session in use. Dropped without being given back, it is closed.
+/// A session in use. If it is dropped without being given back, it is closed.
 pub struct Lease {
     /// The session.
     pub session: BlockingSession,

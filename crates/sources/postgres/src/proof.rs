@@ -23,7 +23,7 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Computes it by a session of the snapshot. `conditions` are those of the range.
+    /// Asks the server for the proof, with a session of the snapshot. `conditions` are the conditions of the range.
     pub fn ask(
         session: &mut BlockingSession,
         input: &TableInput,

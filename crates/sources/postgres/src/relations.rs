@@ -84,7 +84,7 @@ pub fn find_table(
 pub struct ColumnFacts {
     /// Its name.
     pub name: String,
-    /// No row of the table has NULL in it: the server enforces this for all rows that are read.
+    /// True if no row of the table has NULL in it: the server enforces this for all rows that are read.
     pub not_null: bool,
     /// Its collation, if it is not that of its type.
     pub collation: Option<ColumnCollation>,

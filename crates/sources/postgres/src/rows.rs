@@ -13,7 +13,7 @@ use inrush_source::{KEY_ROW_BITS, KeyPlaces};
 
 use crate::columns::Column;
 
-/// Bits of a position that number the rows of a page.
+/// The number of low bits of a position that number the rows of a page.
 pub const ROW_BITS: u32 = 16;
 
 /// Rows that are found by their `ctid`.

@@ -39,11 +39,11 @@ pub fn lock_timeout(lock_wait_ms: u32) -> String {
 pub struct Snapshot {
     address: DatabaseAddressOf,
     id: String,
-    /// The transactions that it shows: `xmin:xmax:xip`, as `pg_current_snapshot` returns them. The list `xip` of a
-    /// standby is empty, so a transaction that is committed later does not change the text. There it is
-    /// [`never_the_same`].
+    /// The transactions that it shows: `xmin:xmax:xip`, as `pg_current_snapshot` returns them. On a standby the list
+    /// `xip` is empty, so a transaction that is committed later does not change the text. For a snapshot of a standby
+    /// this field is therefore [`never_the_same`].
     pub transactions: String,
-    /// It is a snapshot of a standby.
+    /// True if it is a snapshot of a standby.
     pub is_of_standby: bool,
     /// The session whose transaction it is.
     keeper: Mutex<BlockingSession>,
@@ -248,7 +248,7 @@ pub struct LockedTable {
     pub oid: u32,
     /// Schema and name, quoted for SQL.
     pub sql: String,
-    /// LOCK can lock it.
+    /// True if LOCK can lock it.
     pub can_be_locked: bool,
 }
 

@@ -27,7 +27,7 @@ pub struct SnapshotAge {
 }
 
 impl SnapshotAge {
-    /// To be called before the snapshot is taken. Refuses a server whose threshold allows no reading at all.
+    /// Must be called before the snapshot is taken. Refuses a server whose threshold allows no reading at all.
     pub fn begin(keeper: &mut BlockingSession) -> Result<SnapshotAge, SessionError> {
         let begun = Instant::now();
         let found = keeper.query(THRESHOLD, "asking how long a snapshot lasts")?;

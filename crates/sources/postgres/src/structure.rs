@@ -15,9 +15,9 @@ use crate::relations::Table;
 /// The properties that a new target gets apart from its columns and its primary key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StructureAsked {
-    /// The indexes and unique constraints.
+    /// True if it gets the indexes and unique constraints.
     pub indexes: bool,
-    /// The partitions.
+    /// True if it gets the partitions.
     pub partitions: bool,
 }
 
@@ -267,7 +267,7 @@ impl Catalog<'_> {
         Ok(keys)
     }
 
-    /// What indexes depend on, by their OID.
+    /// The dependencies of indexes, by the OID of the index.
     fn depends(&mut self, chosen: &str) -> Result<BTreeMap<String, Depends>, SourceError> {
         let mut all: BTreeMap<String, Depends> = BTreeMap::new();
         // An index needs its key columns (`indkey`) and the columns of its expressions (`pg_depend`).
@@ -397,7 +397,8 @@ fn object(kind: &str, identity: &str, extension: &str) -> NeededObject {
     }
 }
 
-/// The reason why an object made by users cannot be used in the target: one of the same name may do something else there.
+/// The reason why an object made by users cannot be used in the target: an object with the same name may do something
+/// else there.
 fn own_code(object: &NeededObject) -> Option<String> {
     let is_code = !matches!(
         object.kind.as_str(),

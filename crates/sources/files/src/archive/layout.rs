@@ -57,7 +57,7 @@ const REPAIR: &str =
 const SEPARATE: &str =
     "load the archives one by one, before they are joined, or make one archive of all files";
 
-/// Accounts for each byte of an archive of `size` bytes. `members` come back in the order of their bytes.
+/// Accounts for each byte of an archive of `size` bytes. Sorts `members` by the position of their headers.
 pub(super) fn account(
     file: &File,
     size: u64,
@@ -341,9 +341,9 @@ fn may_be_header(bytes: &[u8]) -> bool {
 /// The content of a range that belongs to no member.
 enum Content {
     Zeros,
-    /// The name of a member, and the position of its header.
+    /// A member: its name, and the position of its header.
     Member(String, u64),
-    /// The position of its first byte.
+    /// Other data: its first bytes, at most four.
     Other(Vec<u8>),
 }
 

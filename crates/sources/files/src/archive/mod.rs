@@ -154,7 +154,7 @@ pub(super) fn members(path: &Path, metadata: &Metadata) -> Result<Vec<ZipMember>
     let directory_start = archive.central_directory_start();
     let accounted = layout::account(&file, metadata.len(), directory_start, &mut listed);
     let accounted = accounted.map_err(|cause| match cause.kind() {
-        // Positions from the archive itself.
+        // The archive itself gives a position after its end.
         ErrorKind::UnexpectedEof => {
             archive_error(path, "it ends earlier than its directory says".to_owned())
         }
@@ -232,7 +232,7 @@ fn archive_error(path: &Path, reason: String) -> SourceError {
     }
 }
 
-/// Files that nobody means when they name an archive.
+/// True for files that a user does not mean by the name of an archive.
 fn is_litter(name: &str) -> bool {
     let last = name.rsplit('/').next().unwrap_or(name);
     name.starts_with("__MACOSX/") || matches!(last, ".DS_Store" | "Thumbs.db" | "desktop.ini" | "")

@@ -9,7 +9,7 @@ pub(super) struct RowPlaces {
 }
 
 impl Places for RowPlaces {
-    /// The number of rows before the one that begins at `position`.
+    /// The number of rows before the row that begins at `position`.
     fn byte_distance(&self, _text: &[u8], position: usize) -> u64 {
         let begins_before = |start: &u32| (*start as usize) < position;
         self.starts.partition_point(begins_before) as u64

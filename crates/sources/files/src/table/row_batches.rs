@@ -14,9 +14,9 @@ use super::{Batches, TableFile, guarded};
 use crate::source_file::SourceFile;
 use crate::stored::check_unchanged;
 
-/// The rows of a batch: as many as the converters convert at a time.
+/// The number of rows of a batch: as many as the converters convert at a time.
 const BATCH_ROWS: u64 = 1024;
-/// The bytes of a batch of long rows.
+/// The number of bytes of a batch of long rows.
 const BATCH_BYTES: u64 = 1 << 20;
 
 /// The rows of the groups that begin in a byte range of a table.

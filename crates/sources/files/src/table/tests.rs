@@ -65,7 +65,7 @@ fn write_arrow(path: &Path, batch: &RecordBatch, group_rows: usize) {
     writer.finish().expect("finished");
 }
 
-/// Line and byte offset of a record.
+/// The line and the byte offset of a record.
 type RowPlace = (u64, u64);
 
 /// The text of a split, and the place of each of its records.
@@ -116,7 +116,7 @@ fn check_typed(
     }
     let meter = reader.meter();
     assert_eq!(meter.stored_bytes, split.size_bytes());
-    // A row whose text is a blank line is not a row of the text.
+    // If the text of a row is a blank line, the text has one row fewer.
     let count = typed_places.len();
     assert_eq!(meter.record_count, count as u64);
     if count == places.len() {

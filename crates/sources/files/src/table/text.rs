@@ -66,7 +66,7 @@ impl TableText {
         self.rows.first_row
     }
 
-    /// Reads some text; 0 bytes only at the end, where the file is compared with the plan.
+    /// Reads some text. Returns 0 only at the end, where the file is compared with the plan.
     pub(crate) fn read(&mut self, bytes: &mut [u8]) -> Result<usize, SourceError> {
         if self.text_at == self.text.len() {
             self.text.clear();

@@ -1,4 +1,4 @@
-//! Tests of zip archives that contain more than their directory lists, or something else.
+//! Tests of zip archives that contain more than their directory lists, or something other than what it lists.
 
 use tempfile::tempdir;
 use zip::CompressionMethod;

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 use text::Text;
 
-/// The bytes of a part of a shared file: fewer than the file has.
+/// The number of bytes of a part of a shared file: fewer than the file has.
 const PART_BYTES: usize = 3_000;
 
 /// A kind of file.

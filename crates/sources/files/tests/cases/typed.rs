@@ -10,7 +10,7 @@ use inrush_source_conformance::Row;
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 
-/// The rows of a group.
+/// The number of rows of a group.
 const GROUP_ROWS: usize = 100;
 
 fn schema() -> Arc<Schema> {

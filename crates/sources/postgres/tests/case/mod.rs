@@ -21,7 +21,7 @@ const PASSWORD: &str = "not-to-be-told";
 /// [`RangesMark::of`].
 const RANGES_OF: &str = "a test";
 
-/// Up to this many rows, a table has few of them on each page.
+/// A table with at most this number of rows has only a few rows on each page.
 const FEW_ROWS: usize = 1_000;
 
 static NUMBERS: AtomicU32 = AtomicU32::new(1);

@@ -117,8 +117,8 @@ pub(super) fn start(file: &File, size: u64) -> Option<u64> {
     size.checked_sub(TAIL_BYTES)?.checked_sub(length)
 }
 
-/// True if a footer, which is not encrypted itself, says that columns of the file are. The reader ignores this, and
-/// would report their pages as damaged.
+/// True if a footer that is not encrypted itself says that columns of the file are encrypted. The reader ignores this
+/// statement, and would report the pages of these columns as damaged.
 pub(super) fn says_encrypted(file: &File) -> bool {
     let footer = || -> Option<Vec<u8>> {
         let size = file.metadata().ok()?.len();

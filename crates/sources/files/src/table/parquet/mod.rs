@@ -139,7 +139,8 @@ fn text(error: impl ToString) -> String {
     error.to_string()
 }
 
-/// How a column is read without loss. Views need no copy of a value in a dictionary, however often it occurs.
+/// How a column is read without loss. Types that are views are used, because they need no copy of a value in a
+/// dictionary, however often it occurs.
 fn reading(field: &Field, column: Option<&ColumnDescriptor>) -> ColumnReading {
     let Some(column) = column else {
         return ColumnReading::AsTold(field.data_type().clone());
@@ -197,7 +198,7 @@ fn groups(metadata: &ArrowReaderMetadata, size: u64) -> Result<Vec<RowGroup>, St
     }
     let rows: u64 = groups.iter().map(|group| group.row_count).sum();
     let told = all.file_metadata().num_rows();
-    // Some writers leave the file's number of rows at 0, and set only those of the groups.
+    // Some writers leave the file's number of rows at 0, and set only the numbers of rows of the groups.
     if told != 0 && i128::from(told) != i128::from(rows) {
         return Err(format!(
             "its row groups have {rows} rows, but its footer has {told}"

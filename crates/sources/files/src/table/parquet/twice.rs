@@ -17,7 +17,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema};
 /// Batches in which some columns are read twice.
 pub(super) struct Twice<R> {
     pub(super) first: R,
-    /// The columns that are read twice, read as their second type.
+    /// The same batches, with only the columns that are read twice, as their second type.
     pub(super) second: R,
     /// The indices of these columns in the batches of `first`.
     pub(super) places: Vec<usize>,
@@ -61,7 +61,7 @@ impl<R> Twice<R> {
     }
 }
 
-/// Months, days and milliseconds.
+/// The intervals of months, days and milliseconds.
 fn interval(days: &ArrayRef, months: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     let months = months.as_primitive::<IntervalYearMonthType>();
     let days = days.as_primitive::<IntervalDayTimeType>();
