@@ -145,9 +145,9 @@ struct Ends {
     delimiters: u64,
     /// The line ends that end records.
     newlines: u64,
-    /// Bytes that an escape has made ordinary.
+    /// The bytes that an escape has made ordinary.
     escaped: u64,
-    /// Carriage returns outside quotes that no line feed follows.
+    /// The carriage returns outside quotes that no line feed follows.
     bare_returns: u64,
 }
 
@@ -399,7 +399,8 @@ impl<'a> MaskWalker<'a> {
         instructions.write_positions(ends, base, slots);
         let mut end_count = ends.count_ones() as usize;
         let mut newlines = newlines;
-        // The number of field ends that were added to or removed from those of the masks.
+        // The number of field ends that were added to the field ends of the masks, or removed from them if it is
+        // negative.
         let mut shift = 0isize;
         let mut specials = masks.specials;
         let mut bare_returns = bare_returns;

@@ -9,13 +9,13 @@ use crate::terminator::Terminator;
 /// One record of a chunk. Positions are bytes from the start of the chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// First byte.
+    /// The position of the first byte.
     pub start: u32,
     /// One past the last byte of its text; the terminator is not part of it.
     pub end: u32,
     /// The number of line ends in the chunk before this record's first byte.
     pub line: u32,
-    /// Index in [`Records::field_ends`] of its first field.
+    /// The index of its first field in [`Records::field_ends`].
     pub first_field: u32,
     /// True if any byte of it is a quote or an escape, so that fields must be unescaped.
     pub escaped: bool,
@@ -46,7 +46,7 @@ pub enum FaultKind {
 /// can be kept as a reject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Index in [`Records::records`].
+    /// The index of the record in [`Records::records`].
     pub record_index: u32,
     /// The kind of the fault.
     pub kind: FaultKind,

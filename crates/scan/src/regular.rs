@@ -8,7 +8,7 @@ use crate::masks::Masks;
 pub(crate) enum Prior {
     /// Text outside quotes.
     Unquoted {
-        /// The next byte is the first of a field.
+        /// True if the next byte is the first of a field.
         at_field_start: bool,
     },
     /// Text inside quotes.

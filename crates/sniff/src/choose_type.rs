@@ -10,7 +10,7 @@ use super::kinds::TypeGuess;
 /// The precision of decimals, unless their digits need more: a wider one costs nothing.
 const PRECISION_USUAL: usize = 15;
 
-/// Digits before the point that are allowed in addition to those that were seen.
+/// The number of digits before the point that are allowed in addition to the digits that were seen.
 const PRECISION_SPARE: usize = 4;
 
 /// The most digits of a decimal of 128 bits.

@@ -3,8 +3,8 @@
 //! A sample from the middle of a file begins inside some record, and under a form with quotes its first bytes may be
 //! inside or outside a quoted field. So both are assumed, and each assumption cuts the sample. If the two begin a
 //! record at the same byte, they agree from there on, and the rest is certain. If they never do, an assumption is
-//! accepted only if its records have the right number of fields and those of the other do not. A sample that settles
-//! nothing is left out and counted.
+//! accepted only if its records have the right number of fields, and the records of the other assumption do not. A
+//! sample that settles nothing is left out and counted.
 
 use std::sync::Arc;
 

@@ -46,7 +46,7 @@ pub struct Guess {
     pub seen: Vec<String>,
     /// Unsure guesses that are not about one column, the most important first.
     pub unsure: Vec<String>,
-    /// Checks that all rows pass, among the rows that were read.
+    /// Proposed checks. All rows that were read pass them.
     pub checks: Vec<ProposedCheck>,
 }
 

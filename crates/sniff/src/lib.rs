@@ -70,7 +70,7 @@ pub struct SniffOptions {
     /// The declared part of the format. If anything but compression, encoding, skip_lines and lossless is declared,
     /// nothing of the form is guessed.
     pub format: Format,
-    /// Read all rows of all files, not samples.
+    /// True if all rows of all files are read, not samples.
     pub everything: bool,
     /// The most bytes of the names of columns; `None`: as many as PostgreSQL takes.
     pub name_bytes_max: Option<usize>,

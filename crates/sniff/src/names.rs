@@ -1,4 +1,4 @@
-//! Makes names of columns from those of a header, or from numbers.
+//! Makes names of columns from the names in a header, or from numbers.
 //!
 //! The rule: blanks around a name and a `#` before it are removed; upper case becomes lower case; each run of
 //! characters other than letters, digits and `_` becomes one `_`, and is removed at both ends; a name that begins with

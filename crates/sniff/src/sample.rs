@@ -85,7 +85,7 @@ pub(super) struct Samples {
     pub is_everything: bool,
     /// The number of files that were read.
     pub files_sampled: usize,
-    /// Files of which only the beginning was read, because they are compressed or not UTF-8.
+    /// The number of files of which only the beginning was read, because they are compressed or not UTF-8.
     pub beginning_only: usize,
 }
 

@@ -42,13 +42,13 @@ pub(super) struct Tally {
 /// Numbers of backslashes outside of quotes, by the byte after each.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Backslashes {
-    /// Backslashes before a delimiter or a line end, which can only be escapes.
+    /// The number of backslashes before a delimiter or a line end, which can only be escapes.
     pub needed: u64,
-    /// Backslashes before another backslash.
+    /// The number of backslashes before another backslash.
     pub doubled: u64,
-    /// Backslashes before a letter or digit that COPY and MySQL escape.
+    /// The number of backslashes before a letter or digit that COPY and MySQL escape.
     pub letters: u64,
-    /// Backslashes before any other byte: ordinary characters, as in Windows paths.
+    /// The number of backslashes before any other byte: ordinary characters, as in Windows paths.
     pub lone: u64,
 }
 

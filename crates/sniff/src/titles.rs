@@ -47,7 +47,7 @@ pub(super) struct Title {
     pub lines: u32,
     /// The texts of its records.
     pub records: Vec<String>,
-    /// True if it cannot be a row: its records are one text each, and those of the table are not.
+    /// True if it cannot be a row: its records are one text each, and the records of the table are not.
     pub is_clear: bool,
     /// True if some of its records have as many fields as the table, and could be rows of it.
     pub may_be_rows: bool,

@@ -23,7 +23,7 @@ pub struct Comparison {
 /// Rows that are not compared, because a value does not fit the type of its column in the target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnfitRows {
-    /// Their number.
+    /// The number of these rows.
     pub count: u64,
     /// One of them, with the reason.
     pub example: Option<String>,
@@ -38,7 +38,7 @@ pub struct SplitDifference {
     pub rows: [u64; 2],
     /// The sum of the hashes of its rows on each side.
     pub sums: [String; 2],
-    /// For each side, the number of rows without a counterpart that has the same key on the other side.
+    /// For each side, the number of rows that have no counterpart with the same key on the other side.
     pub only: [u64; 2],
     /// The number of keys whose rows have different values on the two sides.
     pub changed: u64,
@@ -54,7 +54,7 @@ impl Comparison {
         self.splits.is_empty() && self.unfit.iter().all(|unfit| unfit.count == 0)
     }
 
-    /// For each side, the number of rows without a counterpart that has the same key on the other side.
+    /// For each side, the number of rows that have no counterpart with the same key on the other side.
     pub fn only(&self) -> [u64; 2] {
         let sum = |side: usize| self.splits.iter().map(|split| split.only[side]).sum();
         [sum(0), sum(1)]

@@ -279,7 +279,7 @@ pub enum SourceError {
         /// What to do.
         mend: &'static str,
     },
-    /// The first bytes are those of another kind of file.
+    /// The first bytes show another kind of file.
     #[error("{}: expected {expected}, but the file begins like {found}; {mend}", path.display())]
     KindMismatch {
         /// The path.
@@ -299,7 +299,7 @@ pub enum SourceError {
         /// The encoding.
         encoding: &'static str,
     },
-    /// The byte order mark is not that of the declared encoding.
+    /// The byte order mark belongs to another encoding than the declared one.
     #[error("{}: format.encoding is {declared}, but the file begins with the byte order mark of \
         {found}; leave the setting out, or set it to {found}", path.display())]
     EncodingContradicted {
@@ -355,7 +355,7 @@ pub enum SourceError {
         /// The byte, the likely encoding, and the setting.
         what: String,
     },
-    /// The header differs from that of the other files.
+    /// The header differs from the header of the other files.
     #[error("{}: the header has {found}, but the load was planned with {expected}", path.display())]
     HeaderDiffers {
         /// The file.
@@ -385,7 +385,7 @@ pub enum SourceError {
     /// be changed.
     #[error("{}: {what}; {fix}", input.display())]
     Unsuitable {
-        /// The input's name, or that of a connection.
+        /// The input's name, or the name of a connection.
         input: PathBuf,
         /// What is asked for, and why the source cannot provide it.
         what: String,

@@ -1,8 +1,8 @@
 //! The ranges of a key that a run has loaded, for a source that finds unchanged ranges by count and sum of hashes.
 //!
-//! Each range is an input of its own, and all have the same [mark](crate::Input::mark): the borders of all ranges. So the ledger
-//! keeps the borders with the records of the rows, and a resumed run uses the same ranges even if the statistics of the key have
-//! changed. The last range has no end, so rows that are added later belong to it.
+//! Each range is a separate input, and all have the same [mark](crate::Input::mark): the borders of all ranges. So the
+//! ledger keeps the borders with the records of the rows, and a resumed run uses the same ranges even if the
+//! statistics of the key have changed. The last range has no end, so rows that are added later belong to it.
 
 use serde::{Deserialize, Serialize};
 

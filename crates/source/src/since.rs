@@ -122,8 +122,9 @@ pub struct FoundRange {
 }
 
 impl Since {
-    /// The range from `start` to `bound`, and whether it is that of a stopped run whose rows can be kept. Both values are in
-    /// the form of marks, which sorts by time. `snapshot` is a text that differs after the database was written to.
+    /// The range from `start` to `bound`, and true if it is the range of a stopped run whose rows can be kept. Both
+    /// values are in the form of marks, which sorts by time. `snapshot` is a text that differs after the database was
+    /// written to.
     pub fn range(
         &self,
         start: Option<String>,

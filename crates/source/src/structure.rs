@@ -2,7 +2,7 @@
 //!
 //! The texts are SQL that the source's server has written. A destination checks them before it runs them.
 
-/// The collation of a column, if it is not that of the column's type.
+/// The collation of a column, if it differs from the collation of the column's type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnCollation {
     /// The name of the column.

@@ -35,7 +35,7 @@ pub struct Breach {
 /// Tests one clause.
 type Test = fn(&MakeCase<'_>, &mut Random) -> Result<(), String>;
 
-/// The tests of all clauses except that of memory.
+/// The tests of all clauses except the clause about memory.
 const CLAUSES: [(&str, Test); 24] = [
     ("S-1", opening::no_secret),
     ("S-2", opening::changes_nothing),
@@ -63,7 +63,7 @@ const CLAUSES: [(&str, Test); 24] = [
     ("S-25", loaded_again::inputs_are_loaded_again_alone),
 ];
 
-/// The names of all clauses except that of memory, in order.
+/// The names of all clauses except the clause about memory, in order.
 pub fn clauses() -> impl Iterator<Item = &'static str> {
     CLAUSES.iter().map(|(clause, _)| *clause)
 }

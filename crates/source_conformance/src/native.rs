@@ -7,7 +7,7 @@ use super::case::MakeCase;
 use super::random::Random;
 use super::reading::{Piece, read_split, splits_of, told};
 
-/// Rows of a case.
+/// The number of rows of a case.
 const ROWS: usize = 400;
 
 pub(super) fn are_the_rows_of_chunks(make: &MakeCase<'_>, _: &mut Random) -> Result<(), String> {

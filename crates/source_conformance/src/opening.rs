@@ -6,7 +6,7 @@ use super::case::MakeCase;
 use super::random::Random;
 use super::reading::{Row, Way, read, rows, told};
 
-/// The rows of a case that is read completely.
+/// The number of rows of a case that is read completely.
 const ROWS: usize = 300;
 
 pub(super) fn no_secret(make: &MakeCase<'_>, _: &mut Random) -> Result<(), String> {

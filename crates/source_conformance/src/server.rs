@@ -15,7 +15,7 @@ use super::ending::only_split;
 use super::random::Random;
 use super::reading::{Row, Way, add_rows, read, rows, same, told};
 
-/// Rows of a case.
+/// The number of rows of a case.
 const ROWS: usize = 300;
 /// More rows than any source receives at once, because the rate is limited only between the batches of a driver.
 const RATE_ROWS: usize = 20_000;

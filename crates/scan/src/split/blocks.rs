@@ -30,7 +30,7 @@ pub(crate) struct BlockMasks {
 pub(crate) struct BlockResult {
     /// The state after it.
     pub(crate) state: State,
-    /// The last bytes of its terminators.
+    /// The last bytes of the terminators in the block.
     pub(crate) newlines: u64,
 }
 
@@ -327,9 +327,7 @@ impl Blocks {
 
     /// Returns `None` if a quote of `quotes` does not directly follow a delimiter of several bytes; all of `quotes`
     /// are outside quoted fields. From the first byte that is not part of the delimiter, delimiters are found one
-    /// after the other, as in the reference: in `
-    /// |"` with `
-    /// `, the quote follows text.
+    /// after the other, as in the reference: in `|||"` with the delimiter `||`, the quote follows text.
     fn check_delimiters_before(&self, quotes: u64, block: &[u8; BLOCK_BYTES]) -> Option<()> {
         let delimiter = self.long_delimiter.as_deref()?;
         let mut rest = quotes;

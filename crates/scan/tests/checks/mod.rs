@@ -11,7 +11,7 @@ pub mod split;
 
 use dialects::dialect_of;
 
-/// Longer inputs are skipped: a fuzzer would waste its time on repetition.
+/// The most bytes of a text. Longer inputs are skipped: a fuzzer would waste its time on repetition.
 const TEXT_BYTES_MAX: usize = 4 << 10;
 
 /// A fuzz target's input: a dialect, one more byte, and the text.

@@ -80,7 +80,7 @@ fn ranges<'a>(
     starts.zip(ends).map(|(start, end)| start..end)
 }
 
-/// A text, and what is known of it before it is cut.
+/// A text, and the facts that are known before it is cut.
 pub struct Whole<'a> {
     dialect: &'a Dialect,
     text: &'a [u8],

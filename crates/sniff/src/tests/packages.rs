@@ -43,7 +43,7 @@ fn converted(path: &Path, guess: &Guess, package: &Package) -> (usize, Vec<Strin
         blank_lines_are_records: flow.columns.len() == 1,
         ..flow.format.dialect("a").expect("it was checked")
     };
-    // The catalog would resolve the types to those of the guess.
+    // The catalog would resolve the types of the package to the types of the guess.
     let columns: Vec<Column> = guess.converter_columns();
     let details: Vec<Vec<String>> = flow
         .column_details()

@@ -18,7 +18,7 @@ pub struct Parts {
     file: Arc<JsonFile>,
     form: Arc<JsonForm>,
     chunk_bytes: usize,
-    /// The last one first.
+    /// The parts in reverse order.
     left: Mutex<Vec<Part>>,
     /// A range that should be skipped but is not one of the parts.
     unknown: Option<Range<u64>>,

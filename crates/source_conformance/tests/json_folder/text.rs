@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 
 /// A line.
 pub struct Line {
-    /// Bytes of the file before it.
+    /// The number of bytes of the file before it.
     pub start: u64,
-    /// Counted from 1.
+    /// The number of the line, counted from 1.
     pub number: u64,
     /// The text, with its line end.
     pub text: Vec<u8>,

@@ -1,6 +1,6 @@
 //! Finds the ranges of a key by which a table, a view or a query is cut (`split_by`).
 //!
-//! The database itself sorts the borders, so they have the order by which it later compares the key with them.
+//! The database itself sorts the borders, so they are in the order in which it later compares the key with them.
 
 use std::path::Path;
 

@@ -29,9 +29,9 @@
 //!
 //! # Changes since an earlier run
 //!
-//! The state of an input is that of its file and of the write-ahead log: inode, size and times. For a database without
-//! a file it differs each time, so the loaded rows are read again and compared. An incremental load reads another range
-//! each time ([`since`]).
+//! The state of an input is the state of its file and of the write-ahead log: inode, size and times. For a database
+//! without a file the state differs each time, so the loaded rows are read again and compared. An incremental load
+//! reads another range each time ([`since`]).
 
 mod arrays;
 mod columns;

@@ -89,7 +89,7 @@ pub struct RangeReader<'a> {
     reading: &'a Reading,
     input: Arc<DatabaseInput>,
     batch: Option<Batch>,
-    /// None once the statement is over.
+    /// The rows of the statement; `None` once it has ended.
     answer: Option<Answer>,
     watched: Option<Watched>,
     lease: Option<Lease>,

@@ -39,7 +39,7 @@ const SQLITE_FORM: &str = "'%Y-%m-%dT%H:%M:%fZ'";
 /// The years 1 to 9999 in microseconds from 1970 on: texts of other years do not sort by time.
 const DUCKDB_YEARS: &str = "-62135596800000000 AND 253402300799999999";
 
-/// The rows of an incremental flow, whatever their values.
+/// The rows of an incremental flow, before a range is chosen.
 pub struct Read<'a> {
     /// The kind of the database.
     pub vendor: Vendor,
@@ -53,20 +53,19 @@ pub struct Read<'a> {
     pub snapshot: &'a str,
 }
 
-/// The SQL of a kind of database.
+/// The SQL of a kind of database. A moment is a number or a text that sorts by time.
 struct Words {
-    /// A number or a text that sorts by time, made of a column; NULL if its value is not a time of the years 1 to 9999.
+    /// The moment in a column; NULL if its value is not a time of the years 1 to 9999.
     time: fn(column: &str) -> String,
-    /// The current time as such a number or text.
+    /// The current moment.
     now: &'static str,
-    /// The current time minus a length of time that a user has written, as such a number or text; NULL if the length is
-    /// invalid or negative.
+    /// The current moment minus a length of time that a user has written; NULL if the length is invalid or negative.
     before_now: fn(lag: &str) -> String,
-    /// A mark, made of such a number or text.
+    /// The mark of a moment.
     mark: fn(time: &str) -> String,
-    /// A column that is compared with a mark.
+    /// The condition that compares a column with a mark.
     compared: fn(column: &str, operator: &str, mark: &str) -> String,
-    /// Such a number or text, made of a value that a user has written. A value without a zone is in UTC.
+    /// The moment in a value that a user has written. A value without a zone is in UTC.
     written: fn(text: &str) -> String,
 }
 

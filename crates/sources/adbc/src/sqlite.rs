@@ -40,9 +40,9 @@ use crate::{Rows, Settings};
 /// A view of this session. It shows the declarations of a query's columns.
 const VIEW: &str = "inrush_query";
 
-/// The columns of the statement before those of the table. The first is 1 in the first row, which the statement makes.
-/// The second is the number of the column whose value does not fit; 0 if all values fit. The third is this value as SQL
-/// writes it. The text of the key follows, if the rows are cut by one.
+/// The number of columns of the statement before the columns of the table. The first is 1 in the first row, which the
+/// statement makes. The second is the number of the column whose value does not fit; 0 if all values fit. The third is
+/// this value as SQL writes it. The text of the key follows, if the rows are cut by a key.
 const OWN_COLUMNS: usize = 3;
 
 /// A table, a view or a query.

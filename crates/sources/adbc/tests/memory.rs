@@ -6,9 +6,9 @@ mod case;
 use case::{Form, Kind, TableCase, site_packages};
 use inrush_source_conformance::{Case, hold_memory};
 
-/// Rows of the smaller table: more than the buffers hold.
+/// The number of rows of the smaller table: more than the buffers hold.
 const ROWS: usize = 40_000;
-/// Much less than the rows of the larger table.
+/// Much less than the size of the rows of the larger table.
 const MARGIN_BYTES: u64 = 3 << 20;
 
 #[test]

@@ -8,14 +8,14 @@ use inrush_rows::compression::Compression;
 
 /// The largest window of a zstd file, as the base-2 logarithm of its bytes.
 pub(super) const ZSTD_WINDOW_LOG_MAX: u32 = 29;
-/// The largest dictionary of an xz file: eight times that of `xz -9`.
+/// The largest dictionary of an xz file: eight times the dictionary of `xz -9`.
 pub(super) const XZ_MEMORY_KIB_MAX: u32 = 512 << 10;
 /// How many bytes from the beginning of a file are needed to find the size.
 pub(super) const FIRST_BYTES: usize = 32;
 
 /// The most memory of a decoder of gzip or bzip2, or of a decoder of xz or zstd in addition to its window.
 const DECODER_BYTES: u64 = 4 << 20;
-/// The memory that is assumed if the first block does not show it: that of `xz -9`.
+/// The memory that is assumed if the first block does not show it: the dictionary of `xz -9`.
 const XZ_DICTIONARY_USUAL: u64 = 64 << 20;
 
 /// The header of a zstd frame.

@@ -53,7 +53,8 @@ impl FileForm {
         }
     }
 
-    /// Refuses a file whose header is not that of the first file, because the columns were matched by that header.
+    /// Refuses a file whose header differs from the header of the first file, because the columns were matched by that
+    /// header.
     pub(super) fn check_header(
         &self,
         file: &SourceFile,

@@ -238,7 +238,7 @@ fn encoding_of(
     }
 }
 
-/// Checks that the first bytes are not those of another kind of file.
+/// Checks that the first bytes do not show another kind of file.
 fn check_kind(
     first: &[u8],
     file: &SourceFile,

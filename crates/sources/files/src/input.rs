@@ -182,7 +182,7 @@ impl Input {
                 path: path.to_path_buf(),
             };
         }
-        // Errors of the system have a number, those of the decompressors have none.
+        // Errors of the system have a number, errors of the decompressors have none.
         if cause.raw_os_error().is_some() {
             return SourceError::read(path, self.stored_bytes(), cause);
         }

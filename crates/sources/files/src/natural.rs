@@ -36,7 +36,7 @@ fn compare_names(left: &[u8], right: &[u8]) -> Ordering {
             (Some(a), Some(b)) if a.is_ascii_digit() && b.is_ascii_digit() => {
                 let (a, left_rest) = split_number(left);
                 let (b, right_rest) = split_number(right);
-                // Without leading zeros the longer number is the greater, however long.
+                // Without leading zeros, the number with more digits is the greater one.
                 let order = a.len().cmp(&b.len()).then_with(|| a.cmp(b));
                 if order != Ordering::Equal {
                     return order;

@@ -225,7 +225,7 @@ impl SourceFile {
         decoder_bytes(self.compression, &first)
     }
 
-    /// The size of the file that contains it: that of the archive for a member.
+    /// The size of the file that contains it: for a member, the size of the archive.
     pub(super) fn container_bytes(&self) -> u64 {
         match &self.origin {
             FileOrigin::ZipMember(member) => member.archive_bytes,

@@ -43,7 +43,7 @@ pub struct Column {
     pub declared: String,
     /// True if it has no NULL.
     pub not_null: bool,
-    /// Its collation, if it is a column of a table and its collation is not that of its type.
+    /// Its collation, if it is a column of a table and its collation differs from that of its type.
     pub collation: Option<ColumnCollation>,
 }
 

@@ -9,7 +9,7 @@ use inrush_source::SourceError;
 
 use crate::error::{of_session, unsuitable};
 
-/// Bytes of a row, in the form in which it is sent, in addition to its values.
+/// The number of bytes of a row, in the form in which it is sent, in addition to its values.
 const ROW_BYTES: u64 = 10;
 
 /// Methods that the planner must not use, so that a plan shows only what the query itself says.
@@ -66,7 +66,7 @@ impl Explained {
         Ok(explained)
     }
 
-    /// Reads a plan. The first numbers in it are those of the topmost node.
+    /// Reads a plan. The first numbers in it belong to the topmost node.
     fn read(json: &str) -> Explained {
         let rows = number_of(json, "\"Plan Rows\": ").max(1);
         let width = number_of(json, "\"Plan Width\": ");

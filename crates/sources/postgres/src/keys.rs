@@ -48,8 +48,8 @@ pub fn find(
     Ok(of_borders(asked, &found))
 }
 
-/// Finds ranges of a key that a later run can use again: those of an earlier run, or else new ones for a table or query of this size.
-/// The caller adds the snapshot to the returned mark.
+/// Finds ranges of a key that a later run can use again: the ranges of an earlier run, or else new ranges for a table
+/// or query of this size. The caller adds the snapshot to the returned mark.
 pub fn find_lasting(
     session: &mut BlockingSession,
     asked: &KeyAsked<'_>,

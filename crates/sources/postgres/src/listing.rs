@@ -63,9 +63,9 @@ impl TablePattern {
     }
 }
 
-/// Schema and name of the tables that each pattern matches, in the order of the patterns and of the names, each table once.
-/// Partitions, views, tables without columns, and the schemas of the server are left out, and so are those of `without`. A
-/// pattern that matches nothing is refused.
+/// Schema and name of the tables that each pattern matches, in the order of the patterns and of the names, each table
+/// once. Partitions, views, tables without columns, and the tables in the schemas of the server and in the schemas
+/// `without` are left out. A pattern that matches nothing is refused.
 pub fn tables_like(
     address: &DatabaseAddress,
     patterns: &[TablePattern],

@@ -30,8 +30,7 @@ impl Proof {
         columns: &[Column],
         conditions: &[String],
     ) -> Result<Proof, SessionError> {
-        // These are the expressions by which the rows are read, so a column that is read as text is hashed as this
-        // text.
+        // The rows are read by the same expressions, so a column that is read as text is hashed as this text.
         let list: Vec<String> = columns.iter().map(Column::expression).collect();
         let sql = format!(
             "SELECT pg_catalog.current_setting('server_version_num')::int / 10000, pg_catalog.count(*), \

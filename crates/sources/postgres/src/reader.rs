@@ -25,7 +25,7 @@ const PIECE_BYTES: usize = 256 << 10;
 pub struct RangeReader<'a> {
     reading: &'a Reading,
     input: Arc<TableInput>,
-    /// None once the COPY is over.
+    /// The session of the COPY; `None` once the COPY has ended.
     lease: Option<Lease>,
     /// The COPY statement; `None` once it was sent. It is sent for the first chunk, not by [`open`](RangeReader::open):
     /// the server may need a long time until the first row, and the session of an open reader can be sampled meanwhile.

@@ -27,9 +27,10 @@ pub struct Relation {
     pub name: String,
     /// The text after FROM.
     pub from: String,
-    /// Its pages, if its rows have a place in them.
+    /// The number of its pages, if its rows have a place in them.
     pub pages: Option<u64>,
-    /// Bytes that it takes on the server's disk, with its TOAST table; 0 where it has none of its own.
+    /// The number of bytes that it takes on the server's disk, with its TOAST table; 0 if it has no storage of its
+    /// own.
     pub size_bytes: u64,
 }
 
@@ -86,7 +87,7 @@ pub struct ColumnFacts {
     pub name: String,
     /// True if no row of the table has NULL in it: the server enforces this for all rows that are read.
     pub not_null: bool,
-    /// Its collation, if it is not that of its type.
+    /// Its collation, if it differs from the collation of its type.
     pub collation: Option<ColumnCollation>,
     /// Its type as it is declared: for a domain, the name of the domain, although the server describes rows with its
     /// base type.

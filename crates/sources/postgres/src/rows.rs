@@ -76,8 +76,8 @@ fn with_zone(array: &ArrayRef, column: &Column) -> ArrayRef {
     }
 }
 
-/// The rows of a block, the position of the first one, and where each of them is. `first_number` is the number of rows before
-/// it.
+/// The rows of a block, the position of the first row, and the place of each row. `first_number` is the number of rows
+/// before the block.
 pub fn of_block(
     columns: &[Column],
     block: DecodedBlock,

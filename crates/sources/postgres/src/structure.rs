@@ -29,8 +29,8 @@ fn tree(table: &Table) -> String {
     )
 }
 
-/// The catalog's facts about the indexes and partitions of a table. `columns` are the columns that are read. The search
-/// path is that of the catalog.
+/// The catalog's facts about the indexes and partitions of a table. `columns` are the columns that are read. The
+/// search path has only the catalog.
 pub fn find(
     session: &mut BlockingSession,
     table: &Table,

@@ -13,7 +13,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The folder of Python packages with the drivers: that of `.venv`, or one that a `.pth` file there names.
+/// The folder of Python packages with the drivers: the folder of `.venv`, or a folder that a `.pth` file there names.
 pub fn site_packages() -> Option<PathBuf> {
     let mut above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
     let repository = above.find(|folder| folder.join("Cargo.lock").exists())?;

@@ -223,7 +223,7 @@ impl Footer {
 /// Returns record batches in slices: a single batch may have millions of rows.
 struct Slices {
     reader: FileReader<BufReader<File>>,
-    /// The record batches that are not read yet.
+    /// The number of record batches that are not read yet.
     left: usize,
     current: Option<RecordBatch>,
     batch_rows: usize,

@@ -1,6 +1,6 @@
 //! Recognizes files of typed rows that were joined into one (`cat a.parquet b.parquet`). Positions in the last footer
 //! are relative to its own file, so a reader would read bytes of the first file instead. If both files have the same
-//! sizes, this even yields rows: those of one file, and the rows of the other are lost.
+//! sizes, reading does not even fail: it returns rows of one file, and the rows of the other file are lost.
 //!
 //! In an intact file the footer directly follows the data that it names. In joined files there is a gap before the
 //! footer, at least as long as all files before the last one. So the first file ends, and the next one begins, within

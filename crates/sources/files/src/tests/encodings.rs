@@ -1,4 +1,4 @@
-//! Tests of text in other encodings: the rows are those of UTF-8, at the places in the original file.
+//! Tests of text in other encodings: the rows are the same as in UTF-8, at the places in the original file.
 
 use encoding_rs::Encoding;
 use inrush_rows::encoding::TextEncoding;

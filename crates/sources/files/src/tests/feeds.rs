@@ -207,7 +207,7 @@ fn finished_ranges_are_passed_over() {
         .map(|(_, range)| range)
         .collect();
     assert_eq!(left, expected);
-    // Cuts that differ from those of the previous run are refused.
+    // Cuts that differ from the cuts of the previous run are refused.
     let error = ranges(&file, &Dialect::tbl(), settings(9_000, 1000), &finished);
     assert!(matches!(error, Err(SourceError::RangesDiffer { .. })));
     let beyond = 1_000_000..1_000_001;

@@ -112,8 +112,8 @@ fn translated_text_keeps_its_places() {
 }
 
 proptest! {
-    /// However the file is cut, and whether it is read in ranges, fed or by one reader, the rows
-    /// are those of the file without the lines.
+    /// The rows are the rows of the file without the lines, however the file is cut, and whether it is read in ranges,
+    /// fed or by one reader.
     #[test]
     fn what_follows_is_a_file_of_its_own(
         title in "[a\"#\\\\,\n]{0,40}",

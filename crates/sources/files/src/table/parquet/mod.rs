@@ -36,7 +36,7 @@ pub(super) struct Footer {
     second: Option<ArrowReaderMetadata>,
     /// The indices of columns that no single type can hold completely.
     twice: Vec<usize>,
-    /// The groups of the file, if they are not in order and are read as one.
+    /// The number of groups of the file, if they are not in order and are read as one group.
     joined: Option<usize>,
 }
 
