@@ -8,8 +8,8 @@ use crate::masks::{BLOCK_BYTES, Masks, Needles};
 use crate::records::{Fault, FaultKind, Record, Records};
 use crate::terminator::Terminator;
 
-/// The bytes to look for in a dialect, where its delimiters and terminators may begin. Those that begin with a carriage
-/// return are found by `Masks::returns`.
+/// The bytes to look for in a dialect, where its delimiters and terminators may begin. Delimiters and terminators that
+/// begin with a carriage return are found by `Masks::returns`.
 pub(crate) fn needles(dialect: &Dialect) -> Needles {
     let (special, special_count) = dialect.specials();
     Needles {

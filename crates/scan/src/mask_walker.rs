@@ -485,7 +485,8 @@ impl<'a> MaskWalker<'a> {
         self.record.fault.get_or_insert(fault);
     }
 
-    /// Notes a fault if the record is COPY's end-of-data marker, unless the file turns out to end with it.
+    /// Notes a fault if the record is COPY's end-of-data marker. [`Records::settle_end_marker`] removes the fault
+    /// again if the file ends with the marker.
     #[inline]
     fn note_end_marker(&mut self, end: u32) {
         let start = self.record.start;

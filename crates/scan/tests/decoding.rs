@@ -127,7 +127,7 @@ proptest! {
         prop_assert_eq!(found.text(), Some(text.as_slice()));
     }
 
-    /// A text that is escaped byte by byte is decoded to the same text, and so are octal and hex.
+    /// A text that is escaped byte by byte, also in octal and hex, is decoded to the same text.
     #[test]
     fn escaping_is_undone(text in prop::collection::vec((any::<u8>(), 0u8..3), 0..40)) {
         let written: Vec<u8> = text.iter().flat_map(|(byte, how)| match how {

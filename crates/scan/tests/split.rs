@@ -210,7 +210,8 @@ fn fixed(record: RecordEnd) -> FixedWidth {
     }
 }
 
-/// Otherwise a record would begin before that is known: in `a;x`, only the `x` shows that the text is not `a;b`.
+/// If they were accepted, a record could begin before that is known: in `a;x`, only the `x` shows that the text is not
+/// `a;b`.
 #[test]
 fn delimiters_that_hold_the_terminator_are_refused() {
     for (delimiter, terminator, is_right) in [

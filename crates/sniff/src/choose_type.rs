@@ -497,7 +497,7 @@ fn explain_text(facts: &ColumnFacts, decision: &mut Decision) {
         ));
         return;
     }
-    // The type that the most leading values have, if at least the first value has it.
+    // The type that holds for the most values from the beginning, if it holds for at least the first value.
     let nearest = facts
         .candidates
         .iter()

@@ -8,11 +8,11 @@
 //! ```
 //!
 //! A file whose header lacks its *last* name looks the same, and so does a file in which an unquoted decimal comma cuts
-//! a number in two (`name,amount` above `Smith,1,00`). If such a file were taken for R's, every value would be loaded
+//! a number in two (`name,amount` above `Smith,1,00`). If such a file were read like R's, every value would be loaded
 //! one column too far. If the names do not have the types of their columns, this is no evidence: in the other two
-//! readings the names do not have these types either. R's row names are accepted only if all files begin with the same
-//! header, all of the first rows have one field more, no two first fields of a file are the same, the first name is not
-//! itself a name for a number of rows (`id`), and either
+//! cases the names do not have these types either. R's row names are accepted only if all files begin with the same
+//! header, all of the first rows have one field more, no two rows of a file have the same first field, the first name
+//! is not itself a usual name for row numbers (`id`), and either
 //!
 //! - names and first fields are in quotes, and the rows are numbered (`"1"`, `"2"`, ...), as R writes by default; if
 //!   the delimiter is a comma, no two adjacent fields may be one number with a decimal comma; or

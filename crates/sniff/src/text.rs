@@ -101,7 +101,7 @@ pub(super) fn refuse(samples: &Samples) -> Result<(), SniffError> {
     Ok(())
 }
 
-/// The note about rows that are not UTF-8, with the encoding that they are likely in.
+/// The note about rows that are not UTF-8, with their likely encoding.
 pub(super) fn of_rows(samples: &Samples) -> String {
     const BYTES_MAX: usize = 64 << 10;
     let mut odd = Vec::new();

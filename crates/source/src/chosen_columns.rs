@@ -11,8 +11,8 @@ use crate::error::unsuitable;
 /// The suffix of a column whose values are read as the database's text.
 pub const AS_TEXT: &str = "::text";
 
-/// The fix for a column whose type cannot be read or loaded: `columns` as a user of the command and of a package writes them.
-/// `...` stands for columns that are not listed.
+/// The fix for a column whose type cannot be read or loaded: the setting `columns`, as it is written in a command and
+/// in a package. `...` stands for columns that are not listed.
 pub fn read_as_text<'a>(columns: impl IntoIterator<Item = &'a str>) -> String {
     let columns: Vec<&str> = columns.into_iter().collect();
     let quoted: Vec<String> = columns.iter().map(|name| format!("{name:?}")).collect();
@@ -23,9 +23,9 @@ pub fn read_as_text<'a>(columns: impl IntoIterator<Item = &'a str>) -> String {
     )
 }
 
-/// The columns that are read: those that are named, or all. Returns the name of each as the table spells it, and true if its
-/// values are read as text. Upper and lower case does not matter ([`place_of`]). A column that is named in two spellings is read
-/// once.
+/// The columns that are read: the named columns, or all columns. Returns the name of each as the table spells it, and
+/// true if its values are read as text. Upper and lower case does not matter ([`place_of`]). A column that is named in
+/// two spellings is read once.
 pub fn choose_columns(
     input: &Path,
     all: &[String],

@@ -8,13 +8,13 @@ use crate::meter::SourceMeter;
 
 /// Reads chunks of whole rows: records of text, or typed values ([`Chunk::of_rows`]).
 pub trait Chunks {
-    /// The next whole rows, and in `records` their positions in the chunk. `None` at the end, and at every later call.
+    /// The next whole rows; `records` gets their positions in the chunk. `None` at the end, and at every later call.
     /// After an error the reader must not be used again.
     fn next_chunk(&mut self, records: &mut Records) -> Result<Option<Chunk>, SourceError>;
 
     /// Waits until more may be read, if the rate of reading is limited. A caller that measures the time of this wait
-    /// calls it before [`next_chunk`](Chunks::next_chunk) or [`append_rows`](NativeRows::append_rows); otherwise these
-    /// wait themselves.
+    /// calls it before [`next_chunk`](Chunks::next_chunk) or [`append_rows`](NativeRows::append_rows). Otherwise these
+    /// two methods wait themselves.
     fn keep_pace(&mut self) {}
 
     /// Takes back the memory of a chunk.
@@ -23,8 +23,8 @@ pub trait Chunks {
     /// The amounts that have been read so far, and the cost of reading them.
     fn meter(&self) -> SourceMeter;
 
-    /// Like `meter`, but only for the chunks that were handed out, without data that was read ahead. For callers that
-    /// treat a part of a file as the whole file. Call it at the end, because it may read on a little.
+    /// Like `meter`, but only for the chunks that were handed out, without data that was read ahead. It is for callers
+    /// that treat a part of a file as the whole file. Call it at the end, because it may read on a little.
     fn meter_of_chunks(&mut self) -> SourceMeter {
         self.meter()
     }

@@ -116,8 +116,8 @@ pub trait Input: fmt::Debug + Send + Sync {
         false
     }
 
-    /// True if a piece of it can be read from its middle, and has as many bytes of text as are stored. This may read a
-    /// part of it.
+    /// True if a piece of the input can be read from its middle, and has as many bytes of text as are stored. This
+    /// call may read a part of the input.
     fn reads_in_ranges(&self) -> Result<bool, SourceError> {
         Ok(false)
     }

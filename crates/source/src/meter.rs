@@ -11,7 +11,7 @@ pub struct SourceMeter {
     pub chunk_count: u64,
     /// The number of records, without headers.
     pub record_count: u64,
-    /// The number of skipped lines: blank ones, comments, COPY's end-of-data marker.
+    /// The number of skipped lines: blank lines, comments, COPY's end-of-data marker.
     pub skipped_line_count: u64,
     /// The number of buffers that could not be reused, because something still held their chunk.
     pub buffer_lost_count: u64,

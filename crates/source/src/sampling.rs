@@ -28,8 +28,8 @@ pub trait SessionSampler: fmt::Debug + Send + Sync {
     /// The server and database, without a secret. Sources with the same name have the same server.
     fn server(&self) -> &Arc<str>;
 
-    /// The states of the sessions with these process ids now; those that have ended are left out. A call takes no longer than
-    /// some seconds. After an error it is not called again, and the load goes on without samples.
+    /// The present states of the sessions with these process ids, without sessions that have ended. A call takes no
+    /// longer than a few seconds. After an error it is not called again, and the load goes on without samples.
     fn look(&self, process_ids: &[i32]) -> Result<Vec<SeenSession>, SourceError>;
 
     /// True if a session's process runs on this machine, so that the system's figures of the process are known.

@@ -3,7 +3,7 @@
 //! An input with such a range has it as its [mark](crate::Input::mark), so the ledger keeps it with the records of the rows.
 //! The range of the newest run whose rows are in their target says where the next run begins.
 //!
-//! Each source finds the bound of a range by its own means; what follows from the bound is here.
+//! Each source finds the bound of a range by its own means; this module makes the range from the bound.
 
 use std::path::Path;
 
@@ -113,8 +113,8 @@ pub struct FoundRange {
     pub is_safe_because: Option<String>,
     /// The reason why later rows are left to a later run, in words: such as the transaction whose start is the bound.
     pub held_by: Option<String>,
-    /// A stopped run gets a new bound after a write to this place, in words; `None` if a stopped run always gets a new
-    /// bound.
+    /// A place, in words: after a write to it, a stopped run gets a new bound. `None` if a stopped run always gets a
+    /// new bound.
     pub written_to: Option<&'static str>,
     /// True if it is the range of a stopped run and nothing was written since, so that the rows that the stopped run
     /// has loaded can be kept.

@@ -23,7 +23,7 @@ pub struct SourceSplit {
     /// True if several streams take parts of it ([`Source::share`](crate::Source::share)), because it cannot be read
     /// from its middle.
     pub is_shared: bool,
-    /// The number of stored bytes, as a measure of its work, as far as it is known before reading.
+    /// The number of stored bytes, as far as it is known before reading. It measures the work of the split.
     pub size_bytes: u64,
 }
 

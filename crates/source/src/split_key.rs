@@ -51,7 +51,8 @@ pub fn chosen_rows(input: &Path, what: &str, setting: &str) -> SourceError {
     )
 }
 
-/// A word of a query that makes its rows depend on more than the tables, for databases whose plans cannot be read.
+/// A word of a query that makes its rows depend on more than the tables. It is for databases whose plans cannot be
+/// read.
 pub fn unsteady_word(query: &str) -> Option<&'static str> {
     const WORDS: [&str; 12] = [
         "LIMIT",

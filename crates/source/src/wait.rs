@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-/// Waits for a future on this thread, which may belong to a runtime: the future itself needs none.
+/// Waits for a future on this thread. The thread may belong to a runtime; the future itself needs no runtime.
 pub fn wait<F: Future>(future: F) -> F::Output {
     struct Unpark(Thread);
     impl Wake for Unpark {

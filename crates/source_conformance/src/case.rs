@@ -10,8 +10,8 @@ use super::reading::Row;
 
 /// A source with rows that are known beforehand, for one test. When it is dropped, it leaves nothing behind.
 pub trait Case {
-    /// Opens the source in its present state. Its reads and waits end when `stop` is requested. The most bytes that
-    /// may be read in a second are given only to a source that [limits its rate](Case::limits_rate).
+    /// Opens the source in its present state. Its reads and waits end when `stop` is requested. `rate_bytes_max` is
+    /// the most bytes that are read in a second; only a source that [limits its rate](Case::limits_rate) gets it.
     fn open_at(
         &self,
         stop: &Stop,
@@ -29,7 +29,7 @@ pub trait Case {
     }
 
     /// Opens the source as a resumed run does: with the marks of the inputs of the stopped run. Only a source whose
-    /// inputs can be loaded again one by one uses them.
+    /// inputs can be loaded again one by one uses the marks.
     fn open_again(&self, stop: &Stop, _marks: &[String]) -> Result<Box<dyn Source>, SourceError> {
         self.open(stop)
     }

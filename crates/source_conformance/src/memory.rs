@@ -13,8 +13,8 @@ use super::reading::{splits_of, told};
 /// The size of the chunks that are read.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// Reads an input of `rows` and one of ten times as many, and compares the peaks of the process's memory. No other test may
-/// run in the process.
+/// Reads an input of `rows` rows and an input of ten times as many rows, and compares the peaks of the process's
+/// memory. No other test may run in the process.
 ///
 /// # Panics
 ///

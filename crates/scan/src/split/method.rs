@@ -63,8 +63,8 @@ pub struct RecordFinder {
 }
 
 impl RecordFinder {
-    /// A finder for the range after `before`: the bytes before the range, from the file's first record on, or at least
-    /// as many as [`Method::Nearby`] requires.
+    /// A finder for a range. `before` has the bytes before the range, from the file's first record on, or at least as
+    /// many as [`Method::Nearby`] requires.
     pub fn new(dialect: &Dialect, before: &[u8]) -> RecordFinder {
         let finder = RecordFinder {
             automaton: Arc::new(Automaton::new(dialect)),

@@ -44,7 +44,8 @@ struct Track {
 struct Start {
     /// Index in `tracks`.
     track: usize,
-    /// The number to add to the track's count of lines, wrapping, because the track was merged from another one.
+    /// The number to add, wrapping, to the track's count of lines: the state had other tracks, which were merged into
+    /// this track.
     line_count_before: u64,
     first_record: Option<FirstRecord>,
 }

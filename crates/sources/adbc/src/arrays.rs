@@ -1,4 +1,5 @@
-//! Turns values of a driver into those that the converters expect: texts that are UTF-8, and text for infinite dates.
+//! Turns values of a driver into the values that the converters expect: texts that are UTF-8, and text for infinite
+//! dates.
 
 use std::sync::Arc;
 

@@ -250,7 +250,7 @@ fn absolute(file: &Path) -> PathBuf {
     file.canonicalize().unwrap_or_else(|_| file.to_owned())
 }
 
-/// The file of a database, if an address names one: the same path for each way to write it.
+/// The file of a database, if an address names one. The path is the same for each way to write the address.
 pub fn file_of(address: &Address<'_>) -> Option<PathBuf> {
     let file = match DestinationKind::of(address.url)? {
         DestinationKind::DuckDb(file) => address.folder.join(file),

@@ -87,8 +87,8 @@ impl OtherTable {
         let from = format!("{from} AS {ROWS}");
         let Some(column) = &settings.split_by else {
             let statement = format!("SELECT {list} FROM {from}");
-            // The next run may get other partitions, and the rows of a stable table are not compared, so it would not
-            // notice.
+            // The next run may get other partitions. The rows of a stable table are not compared, so that run would
+            // not notice the difference.
             let partitions = match has_partitions && !settings.is_stable {
                 true => partitions(session, &statement, name, refused)?,
                 false => None,

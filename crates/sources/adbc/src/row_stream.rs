@@ -1,7 +1,7 @@
 //! A stream of Arrow batches that a program hands over, as a source: one input, which is read once.
 //!
-//! Several streams of a load take parts of it, in its order. A part is a slice of the program's own batches; no value is copied
-//! here. While a stream waits for the next batch, the others that want one wait for it.
+//! Several streams of a load take parts of it, in its order. A part is a slice of the program's own batches; no value
+//! is copied here. While a stream waits for the next batch, all other streams that need one wait, too.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -40,7 +40,7 @@ pub struct RowStream {
 
 struct State {
     batches: Box<dyn RecordBatchReader + Send>,
-    /// A batch with rows that were not taken yet, and the number of rows that were.
+    /// A batch with rows that were not taken yet, and the number of its rows that were taken.
     current: Option<(RecordBatch, usize)>,
     /// The number of rows taken so far, from all batches.
     taken: u64,

@@ -131,8 +131,8 @@ impl Session {
         }
     }
 
-    /// Runs a query whose result any connection reads, in the partitions that the driver offers. `None` if it offers no
-    /// partitions.
+    /// Runs a query and returns the partitions of its result that the driver offers. Any connection can read them.
+    /// `None` if the driver offers no partitions.
     pub fn partitions(&mut self, sql: &str) -> AdbcResult<Option<PartitionedResult>> {
         let Session::Driver(connection) = self else {
             return Ok(None);

@@ -44,7 +44,7 @@ pub struct AdbcSource {
     reading: Reading,
 }
 
-/// What readers of all splits need. The connections are closed before the database.
+/// The shared data of the readers of all splits. The connections are closed before the database.
 #[derive(Debug)]
 pub struct Reading {
     /// The connections.

@@ -13,7 +13,7 @@
 //! | any other, or none | integers, floats and text, by their exact text | bytes are rejected |
 //!
 //! For each column of the last kind, the statement has two columns: floats are read as floats, because SQLite's own
-//! text of a float has only 15 digits. A first row made by the statement shows the types to the driver.
+//! text of a float has only 15 digits. The statement itself makes a first row, from which the driver learns the types.
 
 use std::ops::Range;
 use std::path::Path;

@@ -67,7 +67,7 @@ pub struct RowIds {
     pub group_rows: u64,
 }
 
-/// The partitions of a result: a driver's own pieces of it, which any of its connections reads.
+/// The partitions of a result. The driver makes them, and any of its connections can read them.
 #[derive(Debug)]
 pub struct Partitions {
     /// The driver's name for each of them.

@@ -74,7 +74,7 @@ struct Shared {
     usual_bytes: usize,
 }
 
-/// The messages of the thread. The end is a message, so that a panic of the thread is not taken for the end.
+/// The messages of the thread. The end is a message, so that a panic of the thread is not mistaken for the end.
 #[derive(Debug)]
 enum Sent {
     Range(SentRange),
@@ -267,7 +267,7 @@ struct Feeder {
     chunk_bytes: usize,
     shared: Arc<Shared>,
     finished: VecDeque<Range<u64>>,
-    /// The position of the next range: at first before the byte order mark and the header.
+    /// The position of the next range. The first range begins before the byte order mark and the header.
     next_start: u64,
     header_skipped_count: u64,
     cut_ns: u64,
@@ -474,8 +474,8 @@ impl FeedRange {
         }
     }
 
-    /// The next whole records, in `records` by their positions in the chunk; `None` at the end. They are found on the
-    /// caller's core.
+    /// The next whole records; `records` gets their positions in the chunk. `None` at the end. The records are found
+    /// on the caller's core.
     pub fn next_chunk(&mut self, records: &mut Records) -> Result<Option<Chunk>, SourceError> {
         records.clear();
         let Some(mut chunk) = self.chunks.pop_front() else {

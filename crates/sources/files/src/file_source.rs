@@ -208,7 +208,7 @@ impl Source for FileSource {
     }
 
     fn has_same_content(&self, input: usize, read: &[SplitContent]) -> Result<bool, SourceError> {
-        // The caller knows by the state that the file has changed, so only its content is compared.
+        // The caller knows from the state that the file has changed, so only its content is compared.
         let file = Arc::new(self.files[input].as_it_is_now());
         let FileForm {
             dialect,

@@ -118,7 +118,7 @@ impl Input {
         }
     }
 
-    /// Reads some text; 0 bytes only at the end, where the file is compared with the plan.
+    /// Reads some text. Returns 0 only at the end, where the file is compared with the plan.
     pub(super) fn read(&mut self, bytes: &mut [u8]) -> Result<usize, SourceError> {
         // Without this check, a record without an end, or endless blank lines before a header, could not be stopped.
         if self.planned.stop.is_asked() {

@@ -23,7 +23,7 @@ pub struct Preview {
     pub header: Option<Vec<String>>,
     /// Its first records, without the header; empty if the file has no rows.
     pub records: Vec<PreviewRecord>,
-    /// The encoding that only its text shows, by a byte order mark or the byte order of UTF-16, if it is not UTF-8.
+    /// The encoding, if it is not UTF-8 and only the text shows it: by a byte order mark or the byte order of UTF-16.
     pub encoding_found: Option<TextEncoding>,
 }
 

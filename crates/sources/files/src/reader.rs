@@ -271,9 +271,9 @@ impl TextReader {
         meter
     }
 
-    /// The next whole records, in `records` by their positions in the chunk; `None` at the end. If the file has long
-    /// runs of blank lines, a chunk may have no record. Blank lines of the chunk are counted in `records`; those before
-    /// a header are counted only in the [`meter`](TextReader::meter), which counts all.
+    /// The next whole records; `records` gets their positions in the chunk. `None` at the end. If the file has long
+    /// runs of blank lines, a chunk may have no record. Blank lines of the chunk are counted in `records`. Blank lines
+    /// before a header are counted only in the [`meter`](TextReader::meter), which counts all blank lines.
     ///
     /// After an error the reader must not be used: its split has failed.
     pub fn next_chunk(&mut self, records: &mut Records) -> Result<Option<Chunk>, SourceError> {

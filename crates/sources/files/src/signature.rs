@@ -41,7 +41,8 @@ pub(super) fn beginning(text: &[u8]) -> Beginning {
     }
 }
 
-/// The kind of file by its first bytes, if it is one that is not text. No text that is loaded begins with these bytes.
+/// The kind of a file that is not text, by its first bytes; `None` for any other file. No text that is loaded begins
+/// with these bytes.
 pub(super) fn binary_kind(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x1f, 0x8b, ..] => Some("gzip"),

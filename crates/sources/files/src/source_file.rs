@@ -34,7 +34,7 @@ pub struct SourceFile {
     pub state: FileState,
     /// Its compression.
     pub compression: Compression,
-    /// True if the first bytes may show another compression: for a pipe without a declared one.
+    /// True if the first bytes may show another compression: for a pipe without a declared compression.
     pub(super) compression_by_signature: bool,
     /// The declared encoding of its text.
     pub encoding: Option<TextEncoding>,

@@ -72,7 +72,7 @@ impl Split {
         }
     }
 
-    /// The number of stored bytes, as a measure of its work, as far as it is known before reading.
+    /// The number of stored bytes, as far as it is known before reading. It measures the work of the split.
     pub fn size_bytes(&self) -> u64 {
         self.byte_range.end - self.byte_range.start
     }

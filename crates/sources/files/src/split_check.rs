@@ -1,4 +1,4 @@
-//! Checks for one file that reading it in pieces finds the same as one careful reader.
+//! Checks for one file that reading it in pieces finds the same records as one reader that reads all of it.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
