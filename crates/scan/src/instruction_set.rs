@@ -34,16 +34,16 @@ pub struct InstructionSet(Instructions);
 /// Private, so that a benchmark or a test can take only one of [`InstructionSet::available`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Instructions {
-    /// 64 bytes at a time.
+    /// Processes 64 bytes at a time.
     #[cfg(target_arch = "x86_64")]
     Avx512(Avx512Vbmi2),
-    /// 32 bytes at a time.
+    /// Processes 32 bytes at a time.
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
-    /// 16 bytes at a time; every x86-64 has it.
+    /// Processes 16 bytes at a time; every x86-64 has it.
     #[cfg(target_arch = "x86_64")]
     Sse2,
-    /// 8 bytes at a time in ordinary registers.
+    /// Processes 8 bytes at a time in ordinary registers.
     Portable,
 }
 

@@ -44,7 +44,7 @@ pub(super) struct Evidence {
     /// The number of lines before the first good record, in the first file that has records before it; `None` if files
     /// differ in this number.
     pub title_lines: Option<u64>,
-    /// The first record of each file as text, if it is a good one.
+    /// The first record of each file as text, if that record is good.
     pub first_records: Vec<FirstRecord>,
     /// True if rows of files that are read as UTF-8 contain bytes that are not UTF-8.
     pub not_utf8: bool,

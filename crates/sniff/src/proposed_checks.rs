@@ -51,7 +51,7 @@ pub struct ProposedCheck {
 /// The facts about the rows of a column.
 #[derive(Clone, Debug, Default)]
 struct Column {
-    /// Rows with a value.
+    /// The number of rows with a value.
     values: u64,
     has_negative: bool,
     has_positive: bool,
@@ -203,7 +203,7 @@ fn in_sql(name: &str) -> String {
     }
 }
 
-/// True for an array with a negative number, and for one with a positive one.
+/// Whether an array has a negative number, and whether it has a positive number.
 fn signs(values: &dyn Array) -> (bool, bool) {
     macro_rules! signs_of {
         ($type:ty, $zero:expr) => {{

@@ -59,7 +59,7 @@ pub(super) struct RowNames {
     may_have_decimal_commas: bool,
 }
 
-/// A header with one name fewer than the rows have fields, not clearly R's.
+/// A header with one name fewer than the rows have fields, if it is not clearly a header of R.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unnamed {
     what: String,

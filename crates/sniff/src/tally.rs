@@ -29,7 +29,7 @@ pub(super) struct Tally {
     pub quoted: u64,
     /// The number of escaped quotes inside quoted fields.
     pub escaped_quotes: u64,
-    /// The number of fields with quotes elsewhere than around them.
+    /// The number of fields with quotes that are not around the field.
     pub stray_quotes: u64,
     /// The backslashes in unquoted fields of good records, without fields that are `\N`.
     pub backslashes: Backslashes,
@@ -65,7 +65,7 @@ impl Backslashes {
             match next {
                 Some(b'\n' | b'\r') => self.needed += 1,
                 Some(next) if delimiter.contains(next) => self.needed += 1,
-                // Two at the beginning may also begin the path of a Windows share.
+                // Two backslashes at the beginning may also begin the path of a Windows share.
                 Some(b'\\') if at + found > 0 => self.doubled += 1,
                 Some(b'\\') => self.letters += 1,
                 Some(

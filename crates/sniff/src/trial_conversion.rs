@@ -54,7 +54,7 @@ fn first_reject(
     columns: &[ColumnGuess],
     shown: &mut Collector,
 ) -> Option<(usize, Reject)> {
-    // By number, because a file may have the same name twice.
+    // Columns are found by number, because a file may have the same name twice.
     let converted: Vec<Column> = columns
         .iter()
         .enumerate()

@@ -25,7 +25,7 @@ pub struct Comparison {
 pub struct UnfitRows {
     /// The number of these rows.
     pub count: u64,
-    /// One of them, with the reason.
+    /// One of these rows, with the reason.
     pub example: Option<String>,
 }
 

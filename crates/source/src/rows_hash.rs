@@ -19,7 +19,7 @@ use crate::ContentHash;
 /// The hashes of all columns.
 pub struct RowsHash {
     columns: Vec<ColumnHash>,
-    /// Used again from batch to batch.
+    /// A buffer that is used again from batch to batch.
     scratch: Vec<u8>,
 }
 

@@ -19,7 +19,7 @@ pub struct ReadingSession {
     pub process_id: i32,
     /// True if the server is on another machine.
     pub is_remote: bool,
-    /// The shortest round trip so far, microseconds; `None` without TCP.
+    /// The shortest round trip so far, in microseconds; `None` without TCP.
     pub round_trip_us: Option<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! 32 bytes at a time, for machines with AVX2.
+//! Finds the masks 32 bytes at a time, on machines with AVX2.
 
 use std::arch::x86_64::{
     __m256i, _mm256_cmpeq_epi8, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8,

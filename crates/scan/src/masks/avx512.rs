@@ -1,4 +1,4 @@
-//! 64 bytes at a time, for machines with AVX-512: a comparison gives the mask itself.
+//! Finds the masks 64 bytes at a time, on machines with AVX-512: a comparison gives the mask itself.
 
 use std::arch::x86_64::{_mm512_cmpeq_epi8_mask, _mm512_mask_cmpneq_epi8_mask, _mm512_set1_epi8};
 

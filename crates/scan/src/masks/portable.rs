@@ -1,4 +1,4 @@
-//! 8 bytes at a time in ordinary registers, for every machine.
+//! Finds the masks 8 bytes at a time in ordinary registers, on every machine.
 
 use super::{BLOCK_BYTES, Masks, Needles};
 

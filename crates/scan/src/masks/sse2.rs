@@ -1,4 +1,4 @@
-//! 16 bytes at a time, for every x86-64.
+//! Finds the masks 16 bytes at a time, on every x86-64.
 
 use std::arch::x86_64::{__m128i, _mm_cmpeq_epi8, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8};
 

@@ -205,7 +205,7 @@ impl Automaton {
     }
 }
 
-/// The rules of [`crate::reference`], for a text of which more may follow.
+/// The rules of [`crate::reference`], for a text after which more may follow.
 struct Rules {
     delimiter: Vec<u8>,
     quote: Option<u8>,

@@ -38,7 +38,7 @@ pub(crate) struct BlockResult {
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
     instruction_set: InstructionSet,
-    /// The delimiter, the line byte, and the quote or else the escape byte.
+    /// The delimiter, the line byte, and the quote or, if there is none, the escape byte.
     needles: Needles,
     /// The escape byte, in place of the delimiter, if there is also a quote.
     escape_needles: Option<Needles>,
@@ -47,7 +47,7 @@ pub(crate) struct Blocks {
     comment: Option<u8>,
     /// A delimiter of several bytes.
     long_delimiter: Option<Vec<u8>>,
-    /// By state; `None` for states from which only the automaton can continue.
+    /// The effect of each state; `None` for states from which only the automaton can continue.
     before: Vec<Option<Before>>,
     after: After,
 }
@@ -287,7 +287,7 @@ impl Blocks {
         if self.terminator != Terminator::CrLf {
             return Some(newlines);
         }
-        // The bytes after the last one, and before the first, are not known here.
+        // The byte after the block and the byte before it are not known here.
         if block[BLOCK_BYTES - 1] == b'\r' || newlines & 1 != 0 {
             return None;
         }

@@ -16,7 +16,7 @@ use arrow_buffer::ArrowNativeType;
 use arrow_schema::{DataType, TimeUnit};
 use inrush_rows::typed_rows::{Cells, RowFault};
 
-/// The bytes of an array's values.
+/// The number of bytes of an array's values.
 pub fn values_bytes(array: &ArrayRef) -> u64 {
     match array.data_type().primitive_width() {
         Some(width) => (width * array.len()) as u64,

@@ -76,10 +76,10 @@ impl Column {
     }
 }
 
-/// The bytes of a value without a fixed width, as an estimate.
+/// The estimated number of bytes of a value without a fixed width.
 const TEXT_BYTES: u64 = 16;
 
-/// The approximate bytes of a row.
+/// The approximate number of bytes of a row.
 pub fn row_bytes(columns: &[Column]) -> u64 {
     let width = |column: &Column| match column.data_type.primitive_width() {
         Some(width) => width as u64,

@@ -75,7 +75,7 @@ impl fmt::Debug for Database {
 }
 
 impl Databases {
-    /// The database of an address; the same one for the same address.
+    /// The database of an address. All calls with the same address return the same database.
     pub fn open(&self, address: &Address<'_>, stop: &Stop) -> Result<Arc<Database>, SourceError> {
         let key = format!("{} {:?} {:?}", address.url, address.options, address.folder);
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);

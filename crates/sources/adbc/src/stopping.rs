@@ -55,7 +55,7 @@ impl Stopping {
             });
             if is_stop {
                 for (_, statement) in locked(&of_thread.running).iter() {
-                    // A driver that cannot cancel ends with its next batch.
+                    // If the driver cannot cancel, reading ends with its next batch.
                     let _ = statement.try_cancel();
                 }
             }

@@ -77,7 +77,7 @@ pub struct Partitions {
 }
 
 impl Partitions {
-    /// How many there are.
+    /// The number of partitions.
     pub fn count(&self) -> u64 {
         self.names.len() as u64
     }

@@ -88,7 +88,7 @@ fn make(kind: Kind, sql_type: &str, value: &str) -> File {
     file
 }
 
-/// The numbers of the rows, sorted, and how many ranges there are.
+/// The numbers of the rows, sorted, and the number of ranges.
 fn numbers(file: &File, settings: &Settings) -> Result<(Vec<String>, usize), SourceError> {
     let database = file.open()?;
     let source = AdbcSource::open(&database, settings, &Stop::default())?;

@@ -8,7 +8,7 @@ use inrush_scan::Records;
 use inrush_source::{ReadSettings, Source};
 use inrush_source_adbc::{AdbcSource, Settings};
 
-/// All rows, as their text shows them, and the reasons of faulty ones.
+/// All rows, as their text shows them, and the reasons of faulty rows.
 fn rows(file: &File, settings: &Settings) -> Result<Vec<String>, String> {
     let told = |error: inrush_source::SourceError| error.to_string();
     let database = file.open().map_err(told)?;

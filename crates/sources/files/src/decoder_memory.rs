@@ -65,7 +65,7 @@ pub(super) fn decoder_bytes(compression: Compression, first: &[u8]) -> u64 {
         Compression::Gzip | Compression::Bzip2 => 0,
         Compression::Zstd => ZstdFrame::read(first).map_or(0, |frame| frame.window_bytes),
         Compression::Xz => xz_dictionary(first),
-        // A member of any kind.
+        // A member of an archive may be compressed in any way.
         Compression::Zip => 8 << 20,
     };
     DECODER_BYTES + window.min(1 << ZSTD_WINDOW_LOG_MAX)

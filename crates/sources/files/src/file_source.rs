@@ -38,7 +38,7 @@ pub struct FileForm {
     pub header: Option<Vec<String>>,
     /// The beginning of the last record of a file, if that record is a trailer and not a row.
     pub trailer_starts_with: Option<String>,
-    /// The bytes of text in each part of a shared file.
+    /// The number of bytes of text in each part of a shared file.
     pub part_bytes: usize,
 }
 

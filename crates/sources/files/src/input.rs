@@ -38,7 +38,7 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// Opens a file, a plain one from byte `start` on.
+    /// Opens a file. A plain file is read from byte `start` on.
     pub(super) fn open(
         planned: &Arc<SourceFile>,
         purpose: Purpose,

@@ -152,7 +152,7 @@ pub struct Pipe {
 
 #[derive(Debug)]
 struct State {
-    /// `None` while the load has it.
+    /// The pipe's descriptor; `None` while the load has it.
     file: Option<File>,
     /// The bytes that the planner has read, from the beginning.
     kept: Vec<u8>,

@@ -428,7 +428,7 @@ impl TextReader {
     }
 }
 
-/// The bytes of text in a buffer that has not grown for a long record.
+/// The number of bytes of text in a buffer that has not grown for a long record.
 fn usual_bytes(chunk_bytes: usize) -> usize {
     chunk_bytes.max(SIGNATURE_BYTES)
 }

@@ -70,7 +70,7 @@ impl Eq for ReadStop {}
 pub enum FileOrigin {
     /// A file on the disk.
     File,
-    /// A zip archive.
+    /// A member of a zip archive.
     ZipMember(Arc<ZipMember>),
     /// Standard input, a named pipe or a process substitution.
     Pipe(Arc<Pipe>),

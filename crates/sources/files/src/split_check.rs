@@ -20,13 +20,13 @@ use super::split_starts::{first_records, needs_pass};
 use super::table::TableFile;
 use inrush_system::threads::on_threads;
 
-/// The bytes of a chunk; an odd number, so that chunks end at arbitrary positions.
+/// The number of bytes of a chunk. It is odd, so that chunks end at arbitrary positions.
 const CHUNK_BYTES: usize = 100_003;
 
 /// How a file is divided for the check.
 #[derive(Clone, Copy, Debug)]
 pub struct SplitCheckSettings {
-    /// The bytes of a range.
+    /// The number of bytes of a range.
     pub range_bytes: u64,
     /// The number of threads that read at the same time.
     pub threads: usize,

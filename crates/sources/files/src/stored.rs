@@ -136,7 +136,7 @@ impl StoredFile {
         Ok(&self.peeked)
     }
 
-    /// Bytes that were examined and not handed out yet.
+    /// The number of bytes that were examined and not handed out yet.
     pub(super) fn peeked_bytes(&self) -> usize {
         self.peeked.len() - self.peeked_at
     }

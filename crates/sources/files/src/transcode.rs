@@ -298,7 +298,7 @@ fn decode(decoder: &mut Decoder, mut raw: &[u8], last: bool, text: &mut Vec<u8>)
 pub(super) struct TranscodedPlaces {
     encoding: TextEncoding,
     measure: Measure,
-    /// The file's bytes.
+    /// The bytes of the chunk as they are in the file.
     originals: Box<[u8]>,
     /// Line beginnings: bytes from the chunk's first byte, in its text and in the file.
     marks: Vec<(u32, u64)>,

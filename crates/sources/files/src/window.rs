@@ -34,7 +34,7 @@ pub(super) struct Window {
     pub(super) range_places: Option<Arc<RangePlaces>>,
     /// True if a single read is enough, so that a preview does not wait for more of a pipe than it needs.
     pub(super) takes_what_comes: bool,
-    /// The bytes of text in a buffer that has not grown for a long record.
+    /// The number of bytes of text in a buffer that has not grown for a long record.
     usual_bytes: usize,
 }
 

@@ -102,7 +102,7 @@ impl Splits {
         }
     }
 
-    /// How many there are.
+    /// The number of splits.
     pub fn count(&self) -> usize {
         self.splits.len()
     }

@@ -237,7 +237,7 @@ const MAY_CANCEL: &str = "SELECT pg_catalog.current_setting('max_standby_streami
     WHERE pg_catalog.pg_is_in_recovery() AND pg_catalog.current_setting('hot_standby_feedback') = 'off' \
       AND pg_catalog.current_setting('max_standby_streaming_delay') <> '-1'";
 
-/// The plan's note about such a standby.
+/// The plan's note about a standby that ends transactions.
 fn may_cancel(place: &str, delay: &str) -> String {
     format!(
         "{place} is a standby with hot_standby_feedback = off: it ends the copy if it has to remove rows that the \

@@ -10,11 +10,11 @@ pub struct ReadRelations {
     oids: Vec<u32>,
     /// True if one of them is a view.
     pub has_views: bool,
-    /// A foreign table, whose rows are on another server.
+    /// The first foreign table among them: its rows are on another server.
     pub foreign: Option<String>,
-    /// A materialized view, whose rows appear when it is refreshed.
+    /// The first materialized view among them: its rows appear when it is refreshed.
     pub materialized: Option<String>,
-    /// A sequence, whose numbers belong to no snapshot.
+    /// The first sequence among them: its numbers belong to no snapshot.
     pub sequence: Option<String>,
     /// The fewest digits to which a column rounds the fractions of seconds of its timestamps; `None` if none does.
     pub second_digits: Option<u32>,

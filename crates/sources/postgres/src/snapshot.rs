@@ -176,7 +176,7 @@ impl Snapshot {
         })
     }
 
-    /// Uses the session that keeps it. The catalog is read in its transaction.
+    /// Uses the session that keeps the snapshot. The catalog is read in its transaction.
     pub fn with_keeper<T>(&self, work: impl FnOnce(&mut BlockingSession) -> T) -> T {
         work(&mut self.keeper.lock().unwrap_or_else(PoisonError::into_inner))
     }

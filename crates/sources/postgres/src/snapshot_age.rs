@@ -22,7 +22,7 @@ pub const FIX: &str = "set old_snapshot_threshold = -1 and restart the server, r
 pub struct SnapshotAge {
     /// A moment before the snapshot was taken.
     begun: Instant,
-    /// The minutes of the threshold, if it is on.
+    /// The threshold in minutes, if it is on.
     threshold_minutes: Option<u64>,
 }
 

@@ -96,7 +96,7 @@ struct RowGroup {
     /// The number of rows of the file before it.
     first_row: u64,
     row_count: u64,
-    /// The bytes that it needs in memory, as far as the footer shows.
+    /// The number of bytes that it needs in memory, as far as the footer shows.
     decoded_bytes: u64,
 }
 

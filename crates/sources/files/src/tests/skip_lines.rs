@@ -38,7 +38,7 @@ fn nothing_in_them_means_anything() {
         (found.records[1].line, found.records[1].byte_offset),
         (7, 33)
     );
-    // Three lines and a blank one.
+    // Three lines and a blank line.
     assert_eq!(found.skipped_line_count, 4);
 }
 

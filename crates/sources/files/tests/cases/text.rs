@@ -96,7 +96,7 @@ pub fn tbl(rows: usize, is_altered: bool) -> Text {
     text
 }
 
-/// With a header, quoted fields, line ends in them, and faulty rows.
+/// A text with a header, quoted fields, line ends in them, and faulty rows.
 pub fn csv(rows: usize, is_altered: bool, has_invalid: bool) -> Text {
     let mut text = Text::default();
     text.pass(b"id,name,note\r\n");
@@ -120,7 +120,7 @@ pub fn csv(rows: usize, is_altered: bool, has_invalid: bool) -> Text {
 
 const FIXED: [(u32, u32); 2] = [(0, 6), (6, 8)];
 
-/// Fields at positions; on lines or without line ends.
+/// A text with fields at positions, with or without line ends.
 pub fn fixed(rows: usize, is_altered: bool, has_lines: bool) -> Text {
     let mut text = Text::default();
     for row in 0..rows {
