@@ -11,9 +11,9 @@ use rustix::process::{Resource, getrlimit};
 /// A limited address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressSpace {
-    /// All of it, in bytes.
+    /// The limit in bytes.
     pub limit: u64,
-    /// The part that is not taken yet.
+    /// The bytes that are not used yet.
     pub left: u64,
 }
 

@@ -51,7 +51,8 @@ pub fn held_by(path: &Path) -> io::Result<Option<String>> {
     }
 }
 
-/// The longest wait for processes that only ask, and the pause between two attempts.
+/// The longest wait for a lock that other processes take only to ask for the holder (`ASKED_STEP`: the pause between
+/// two attempts).
 const ASKED_MAX: Duration = Duration::from_secs(1);
 const ASKED_STEP: Duration = Duration::from_millis(1);
 
@@ -70,7 +71,7 @@ pub fn try_take(path: &Path, own_name: &str) -> io::Result<LockAttempt> {
             Err(TryLockError::WouldBlock) => {}
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        // A shared lock is granted beside those of processes that ask, and refused beside a holder's.
+        // A shared lock is granted if other processes only ask, and refused if a process holds the lock.
         match file.try_lock_shared() {
             Ok(()) if begun.elapsed() < ASKED_MAX => {
                 file.unlock()?;

@@ -18,7 +18,7 @@ pub struct MachineCpu {
 }
 
 impl MachineCpu {
-    /// Reads it; `None` if `/proc` is not there.
+    /// Reads the figures; `None` if `/proc` is not there.
     pub fn read() -> Option<MachineCpu> {
         let text = fs::read_to_string("/proc/stat").ok()?;
         MachineCpu::parse(&text, 1_000_000 / clock_ticks_per_second().max(1))

@@ -31,8 +31,8 @@ pub fn state(process_id: i32) -> Option<char> {
     text.rsplit_once(") ")?.1.chars().next()
 }
 
-/// The number of context switches of a process with one thread: because it waited, and because another process got its
-/// CPU.
+/// The number of context switches of a process with one thread. It includes both kinds: the process waited, or another
+/// process got its CPU.
 pub fn context_switches(process_id: i32) -> Option<u64> {
     switches(&format!("/proc/{process_id}/status"))
 }

@@ -18,8 +18,8 @@ pub struct SmallFile {
 }
 
 impl SmallFile {
-    /// The file's bytes. An error, without reading the file, if it is too large or neither a regular file nor an allowed
-    /// pipe.
+    /// Returns the file's bytes. If the file is too large, or is neither a regular file nor an allowed pipe, it is not
+    /// read, and an error is returned.
     pub fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         let found = path.metadata()?;
         let is_pipe = found.file_type().is_fifo() || found.file_type().is_socket();

@@ -3,8 +3,9 @@
 //!
 //! # Why it is sound
 //!
-//! Every call gets memory of this file, with its true length, valid during the call; the memory is read only if the
-//! call reports that it filled it in. If a descriptor is not of the needed kind, the call returns an error.
+//! Every call gets memory that the code of this file owns, with its true length, valid during the call. The memory is
+//! read only if the call reports that it has filled the memory. If a descriptor is not of the needed kind, the call
+//! returns an error.
 #![expect(
     unsafe_code,
     reason = "system calls for which no crate in use has safe functions"
@@ -31,7 +32,7 @@ pub fn processor_times() -> Option<(f64, f64)> {
     Some((seconds(usage.ru_utime), seconds(usage.ru_stime)))
 }
 
-/// The number of pages of these bytes of a file that are in memory. The first byte is the first of its page.
+/// The number of pages in this range of a file that are in memory. The range must begin at the start of a page.
 pub fn resident_pages(file: &File, bytes: Range<u64>) -> Option<u64> {
     let length = usize::try_from(bytes.end - bytes.start).ok()?;
     let start = libc::off_t::try_from(bytes.start).ok()?;
@@ -105,7 +106,7 @@ pub struct TcpInfo {
     pub data_segs_out: u32,
     /// Bytes per second, as last measured.
     pub delivery_rate: u64,
-    /// Microseconds with data under way.
+    /// Microseconds in which data was in flight or waited to be sent.
     pub busy_time: u64,
     /// The part of these microseconds in which the receiver's window limited sending.
     pub rwnd_limited: u64,
@@ -115,14 +116,14 @@ pub struct TcpInfo {
 
 impl TcpInfo {
     /// The figures of a socket; `None` if it is not TCP, or if the kernel is too old. The socket is named by its
-    /// number, because a caller in another thread does not own it. If it has been closed by then, the call fails, or
-    /// the number is that of another socket, of which only these figures are read.
+    /// number, because a caller in another thread does not own it. If the socket has been closed meanwhile, the call
+    /// fails, or it reads the figures of another socket that has this number now, and nothing else of it.
     pub fn of(socket: RawFd) -> Option<TcpInfo> {
         let mut info = TcpInfo::default();
         let size = size_of::<TcpInfo>() as libc::socklen_t;
         let mut filled = size;
-        // SAFETY: the kernel writes at most `filled` bytes, which is the size of the struct, all of whose fields are
-        // integers.
+        // SAFETY: the kernel writes at most `filled` bytes, and `filled` is the size of the struct. All fields of the
+        // struct are integers.
         let done = unsafe {
             libc::getsockopt(
                 socket,

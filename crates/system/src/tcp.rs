@@ -11,7 +11,8 @@ use crate::system_calls::TcpInfo;
 /// A connection whose figures other threads can read as long as its owner keeps it open.
 #[derive(Debug)]
 pub struct TcpConnection {
-    /// Removed before the socket is closed, because the system may reuse its number immediately.
+    /// The socket's number. It is removed before the socket is closed, because the system may reuse its number
+    /// immediately.
     socket: Mutex<Option<RawFd>>,
     is_loopback: bool,
 }

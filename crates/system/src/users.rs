@@ -2,8 +2,9 @@
 //!
 //! # Why it is sound
 //!
-//! Every call gets memory of this file, valid during the call, with its length, and names that end with a NUL. The
-//! memory is read only if the call reports that it filled it in, and its content is copied before it is freed.
+//! Every call gets memory that the code of this file owns, valid during the call, with its length, and names that end
+//! with a NUL. The memory is read only if the call reports that it has filled the memory, and its content is copied
+//! before it is freed.
 #![expect(
     unsafe_code,
     reason = "calls of the C library for which no crate in use has safe functions"
@@ -12,7 +13,7 @@
 use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 
-/// An entry of the users that the system knows.
+/// A user that the system knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
     /// Its login name.

@@ -63,13 +63,13 @@ fn in_ranges(settings: &Settings) -> (Vec<String>, usize) {
 #[test]
 fn each_row_is_in_one_range() {
     on_each_version(|database| {
-        // Texts of ICU need an encoding that it knows.
+        // ICU collations need a database encoding that ICU knows.
         let database = database.in_utf8();
         database.run(
             "CREATE TYPE mood AS ENUM ('sad', 'happy'); CREATE DOMAIN positive AS int CHECK (VALUE > 0)",
         );
-        // Debian's servers have ICU, those of a wheel do not. There, "unicode" is the only collation of ICU that is
-        // listed, and it cannot be used.
+        // Debian's servers have ICU; the servers of a wheel do not. They list "unicode" as their only ICU collation,
+        // and it cannot be used.
         let has_icu = "SELECT EXISTS (SELECT FROM pg_collation WHERE collname = 'und-x-icu')";
         let has_icu = database.run(has_icu) == "t";
         if has_icu {

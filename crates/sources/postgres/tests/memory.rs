@@ -8,9 +8,9 @@ use case::{Database, Form, TableCase};
 use inrush_embedded::EmbeddedServer;
 use inrush_source_conformance::{Case, hold_memory};
 
-/// Rows of the smaller table: more than the buffers hold.
+/// The number of rows of the smaller table. The buffers do not hold all of them.
 const ROWS: usize = 40_000;
-/// Much less than the rows of the larger table.
+/// The most additional memory for the larger table: much less than its rows need.
 const MARGIN_BYTES: u64 = 3 << 20;
 
 #[test]

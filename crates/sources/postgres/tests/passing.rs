@@ -1,5 +1,5 @@
-//! Tests rows that are handed out in the server's own form: they are the server's own bytes, and the same rows as in
-//! chunks.
+//! Tests rows that are handed out in the server's own form: the bytes are the server's own, and the rows are the same
+//! as the rows that are read in chunks.
 
 mod case;
 
@@ -9,7 +9,7 @@ use inrush_scan::Records;
 use inrush_source::{ReadSettings, Source, SourceSplit, SourceStream, SplitEnd};
 use inrush_source_postgres::{PostgresSource, Settings};
 
-/// A split in the server's own form: its rows, their number, and its end.
+/// Reads a split in the server's own form: returns the rows, their number, and the end of the split.
 fn passed(
     stream: &mut dyn SourceStream,
     split: &SourceSplit,
@@ -34,7 +34,7 @@ fn passed(
     (all, count, reader.end())
 }
 
-/// The same split in chunks: the number of its rows, and its end.
+/// Reads the same split in chunks: returns the number of its rows, and its end.
 fn decoded(stream: &mut dyn SourceStream, split: &SourceSplit) -> (u64, SplitEnd) {
     let mut reader = stream.open(split).expect("it opens");
     let mut records = Records::default();

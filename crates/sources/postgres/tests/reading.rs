@@ -6,7 +6,8 @@ use case::{on_each_version, refused, rows, rows_of};
 use inrush_rows::cancel::Stop;
 use inrush_source_postgres::{PostgresSource, ReadLimits, Settings};
 
-/// Values of a type, as SQL writes them and as the row's text has them.
+/// Types with values. `WRITTEN=SHOWN` has the value in SQL and the value in the row's text; a value without `=` is the
+/// same in both.
 const VALUES: &[(&str, &[&str])] = &[
     ("bool", &["t", "f"]),
     ("int2", &["-32768", "32767"]),
@@ -70,7 +71,7 @@ fn every_type_has_its_extremes() {
     on_each_version(|database| {
         database.run("CREATE TYPE mood AS ENUM ('sad', 'happy'); CREATE DOMAIN positive AS int CHECK (VALUE > 0)");
         for (number, (type_name, values)) in VALUES.iter().enumerate() {
-            // `written=shown` where the two differ; a text is shown in quotes where it has to be.
+            // `""=` is the empty text, which the row's text shows in quotes.
             let written = values.iter().map(|value| match value.split_once('=') {
                 Some(("\"\"", "")) => "('')".to_owned(),
                 Some((written, _)) => format!("('{written}')"),

@@ -36,7 +36,7 @@ impl Column {
     }
 
     /// True if a new target's column gets a type that holds the same values. False if it gets a wider type or a type
-    /// without the limit: the characters of `nvarchar(20)` are units of UTF-16, those of `varchar(20)` are bytes.
+    /// without the limit: `nvarchar(20)` counts units of UTF-16, and `varchar(20)` counts bytes.
     pub fn has_counterpart(&self) -> bool {
         match self.sql_type {
             SqlType::TinyInt
@@ -66,7 +66,7 @@ impl Column {
         }
     }
 
-    /// The approximate bytes of a value.
+    /// The approximate size of a value in bytes.
     pub fn value_bytes(&self) -> u64 {
         match self.data_type.primitive_width() {
             Some(bytes) => bytes as u64,

@@ -11,7 +11,7 @@ const OF_WORDS: [i32; 12] = [
     102, 105, 156, 170, 207, 209, 319, 1033, 4104, 8155, 8156, 8116,
 ];
 
-/// The error of a session, for an input.
+/// Converts the error of a session to the source's error about an input.
 pub fn refused(input: &Path, doing: &str, error: &SessionError) -> SourceError {
     let what = format!("{doing}: {error}");
     match error {

@@ -14,16 +14,16 @@
 //!
 //! # Rows
 //!
-//! The bytes of rows are decoded to Arrow as their packets come: no more than a packet and a chunk are held. A value that Arrow
-//! would change becomes a reject: a time that is finer than a microsecond, a text that its code page does not have
-//! (`inrush_tds::result`).
+//! The bytes of rows are decoded to Arrow as their packets come: no more than a packet and a chunk are held. A value
+//! becomes a reject if Arrow would change it, such as a time that is finer than a microsecond, or if it is not valid,
+//! such as a text with bytes that its code page lacks (`inrush_tds::result`).
 //!
 //! # Changes since an earlier attempt
 //!
-//! SQL Server has no version of a table that changes with every statement. So the state of an input is different at each
-//! opening, and a resumed run reads the loaded rows again and compares them.
+//! SQL Server gives a table no version number that changes with every write. So the state of an input is different at
+//! each opening, and a resumed run reads the loaded rows again and compares them.
 //!
-//! An incremental load ([`since`]) has a range of times as its state. A run that was stopped loads its rows again.
+//! An incremental load ([`since`]) has a range of times as its state. A resumed run loads all rows of the range again.
 
 mod columns;
 mod error;
@@ -55,7 +55,8 @@ pub fn place_of(options: &SessionOptions) -> String {
     format!("{} database {}", endpoints.join(","), options.database)
 }
 
-/// The options of the sessions of a connection. `Err` is what is wrong with them and how to fix it, without secrets.
+/// The options of the sessions of a connection. `Err` says what is wrong with them and how to fix it; it contains no
+/// secrets.
 pub fn session_options(
     url: &str,
     options: &BTreeMap<String, String>,

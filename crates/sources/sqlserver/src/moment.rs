@@ -72,16 +72,17 @@ impl SnapshotSupport {
 pub enum Moment {
     /// The moment at which the source was opened, by this many sessions.
     OfOpening(usize),
-    /// Like `OfOpening` by one session, because the shared lock was not granted, for this reason.
+    /// The moment at which the source was opened, by one session. The text is the reason why the shared lock was not
+    /// granted.
     OfOpeningByOne(String),
-    /// The moment at which the statement that reads them begins, if the database keeps versions of rows.
+    /// The moment at which the reading statement begins: the database keeps versions of rows.
     OfStatement,
     /// No moment: rows are locked one after the other.
     None,
 }
 
 impl Moment {
-    /// The sentence about it in a plan. `name` is the table or query; `is_split`: several statements read it.
+    /// The sentence about the moment in a plan. `name` is the table or query; `is_split`: several statements read it.
     pub fn note(&self, name: &str, is_split: bool) -> String {
         match (self, is_split) {
             (Moment::OfOpening(1), _) => {
@@ -123,7 +124,8 @@ fn hint_of(name: &str) -> &'static str {
     }
 }
 
-/// Opens a session whose transaction shows one moment from the first look on, and takes this look, if there is one.
+/// Opens a session and begins a transaction. Its first statement fixes the moment that the transaction shows; if `look`
+/// is given, it is run as this statement.
 pub fn begin_snapshot(
     options: &SessionOptions,
     number: usize,

@@ -14,7 +14,7 @@ use crate::moment::Isolation;
 /// How a further session is opened when none is idle.
 #[derive(Debug)]
 pub enum MoreSessions {
-    /// They are opened when they are needed.
+    /// A session is opened when it is needed.
     Opened(Box<SessionOptions>, Arc<Interrupt>),
     /// No session can be added: all of them have the snapshot of the source, and a new one would have a later snapshot.
     None,
@@ -38,7 +38,7 @@ pub struct Lease {
 }
 
 impl Pool {
-    /// A pool of at most `sessions_max` sessions, of which these are open.
+    /// A pool of at most `sessions_max` sessions, of which those in `open` are open already.
     pub fn new(open: Vec<Session>, more: MoreSessions, sessions_max: usize) -> Pool {
         Pool {
             more,
@@ -53,7 +53,7 @@ impl Pool {
         self.sessions_max
     }
 
-    /// A session. Waits while all are in use.
+    /// Returns a session. Waits while all sessions are in use.
     pub fn take(&self, input: &Path, stop: &Stop) -> Result<Lease, SourceError> {
         let permit = self.permits.take(input, stop)?;
         let kept = self.idle().pop();
@@ -75,7 +75,7 @@ impl Pool {
         })
     }
 
-    /// Takes back a session that has no query.
+    /// Takes back a session that runs no query.
     pub fn give_back(&self, lease: Lease) {
         let Lease { session, _permit } = lease;
         if session.is_open() {

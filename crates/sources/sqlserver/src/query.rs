@@ -64,7 +64,7 @@ pub struct Reads {
 }
 
 impl Reads {
-    /// The statements that read those of the columns `all` that the settings choose.
+    /// The statements that read the columns that the settings choose from `all`.
     pub fn of(
         input: &Path,
         from: &str,
@@ -93,8 +93,8 @@ impl Reads {
         format!("SELECT {} FROM {} WHERE 1 = 0", self.list, self.from)
     }
 
-    /// The statement that reads these steps, or all rows if they are not split. If they are split, the place of a row
-    /// is the first column.
+    /// The statement that reads these steps, or all rows if the rows are not split. If they are split, the first column
+    /// is the place of a row.
     pub fn statement(&self, split_by: Option<&SplitBy>, steps: Range<u64>) -> String {
         let Reads { list, from } = self;
         let condition = split_by.and_then(|split_by| split_by.condition(steps));

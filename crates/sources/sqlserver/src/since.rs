@@ -21,7 +21,7 @@ use crate::error::refused;
 /// The longest `lag` in seconds: DATEADD takes an `int`.
 const LAG_SECONDS_MAX: u64 = i32::MAX as u64;
 
-/// Finds the range. `from` is what follows FROM, and `columns` are all columns of the rows.
+/// Finds the range. `from` is the text after FROM, and `columns` are all columns of the rows.
 pub fn find_range(
     session: &mut Session,
     since: &Since,
@@ -98,7 +98,7 @@ fn refuse_type(since: &Since, input: &Path, columns: &[Column]) -> Result<(), So
     Err(since.unsuitable_column(input, &found.sql, kind, "datetimeoffset"))
 }
 
-/// The value at which a range begins, in the form of marks. Without a zone it is a time of UTC.
+/// The value at which a range begins, in the form of marks. A value without a zone is in UTC.
 fn start(session: &mut Session, text: &str, input: &Path) -> Result<String, SourceError> {
     // SWITCHOFFSET gives the same moment as a time of UTC, and the cast leaves out its offset.
     let value = format!(
@@ -123,7 +123,7 @@ fn mark(session: &mut Session, value: &str) -> Result<Option<String>, SessionErr
     Ok(first(session, &question)?.map(|text| with_all_digits(&text)))
 }
 
-/// A mark as a value of the server.
+/// The SQL expression whose value is the moment of a mark.
 fn moment(mark: &str) -> String {
     let text = format!("{}+00:00", mark.trim_end_matches('Z'));
     format!("CAST({} AS datetimeoffset(7))", literal(&text))

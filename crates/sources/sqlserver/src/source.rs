@@ -29,7 +29,8 @@ use crate::{Rows, Settings};
 
 /// The most sessions that show one moment, if the settings do not limit them. All are opened at once.
 const SNAPSHOTS_MAX: usize = 16;
-/// The most sessions that are opened when they are needed, if the settings do not limit them: as many as there may be streams.
+/// The most sessions if they are opened only when they are needed, and the settings do not limit them. There may be as
+/// many streams.
 const SESSIONS_MAX: usize = 1_024;
 
 /// A table, a view or a query.
@@ -397,12 +398,12 @@ impl Source for SqlServerSource {
         })
     }
 
-    /// Each source has sessions of its own.
+    /// Two sources of the same run have different sessions, which do not show the same moment.
     fn has_one_moment(&self) -> bool {
         false
     }
 
-    /// The number of rows in the catalog.
+    /// The table's number of rows by the server's catalog.
     fn estimated_rows(&self, _input: usize) -> Result<Option<u64>, SourceError> {
         Ok(self.rows)
     }

@@ -46,7 +46,7 @@ pub enum SplitBy {
         column: String,
         /// The expression that is read as the place of a row.
         place: String,
-        /// Partitions.
+        /// The number of partitions.
         count: u64,
     },
 }
@@ -80,7 +80,7 @@ impl SplitBy {
         }
     }
 
-    /// The condition of the rows of some steps; `None` if these are all.
+    /// The condition that selects the rows of these steps; `None` if they are all steps.
     pub fn condition(&self, steps: Range<u64>) -> Option<String> {
         match self {
             SplitBy::Keys { ranges, key, .. } => ranges.condition(key, steps),
@@ -93,7 +93,7 @@ impl SplitBy {
         }
     }
 
-    /// The plan's note about them.
+    /// The plan's note about the steps.
     pub fn note(&self, name: &str) -> String {
         match self {
             SplitBy::Keys { ranges, .. } => ranges.note(name),
@@ -122,12 +122,12 @@ pub struct Asked<'a> {
     pub input: &'a Path,
     /// What is read.
     pub settings: &'a Settings,
-    /// All of its columns.
+    /// All columns of the table or query.
     pub columns: &'a [Column],
     /// The table, unless it is a view or a query.
     pub table: Option<&'a TableFacts>,
-    /// True if all splits are read at one moment, or the rows do not change. Then it may be split even without the
-    /// setting `split_by`.
+    /// True if all splits are read at one moment, or the rows do not change. Then the input may be split even without
+    /// the setting `split_by`.
     pub is_steady: bool,
     /// True if the server has TABLESAMPLE.
     pub has_samples: bool,
@@ -135,9 +135,9 @@ pub struct Asked<'a> {
 
 /// How the rows are split, and their number as far as it is known.
 pub struct Found {
-    /// How they are split; `None` if one statement reads all rows.
+    /// How the rows are split; `None` if one statement reads all rows.
     pub split_by: Option<SplitBy>,
-    /// Rows; an estimate.
+    /// The estimated number of rows.
     pub rows: Option<u64>,
 }
 

@@ -6,7 +6,7 @@ use inrush_tdsclient::{Session, SessionError};
 /// A table that is stored by rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableFacts {
-    /// Its rows, as the catalog counts them; `None` if it only estimates them.
+    /// The number of its rows; `None` if the catalog only estimates it.
     pub rows: Option<u64>,
     /// Bytes of its rows on the server's disk; `None` if the catalog does not say.
     pub bytes: Option<u64>,
@@ -23,21 +23,22 @@ pub struct Partitioning {
     function: String,
     /// The column by whose values the table is partitioned.
     pub column: String,
-    /// Partitions.
+    /// The number of partitions.
     pub count: u64,
 }
 
 impl Partitioning {
-    /// The number of a row's partition in SQL, from 1. `value` is its column in SQL.
+    /// The SQL expression of the number of a row's partition; numbers start at 1. `value` is the partitioning column in
+    /// SQL.
     pub fn number(&self, value: &str) -> String {
         format!("$PARTITION.{}({value})", identifier(&self.function))
     }
 }
 
 impl TableFacts {
-    /// Asks the catalog. `None` if it is not a table that is stored by rows. `name` is as statements write it.
-    /// Babelfish has no view of sizes, and its counts of rows are estimates of PostgreSQL: 0 until somebody runs
-    /// ANALYZE.
+    /// Asks the catalog about `name`, which is written as in statements. `None` if this is not a table that is stored
+    /// by rows. Babelfish has no view of sizes, and its counts of rows are estimates of PostgreSQL: 0 until somebody
+    /// runs ANALYZE.
     pub fn ask(
         session: &mut Session,
         name: &str,

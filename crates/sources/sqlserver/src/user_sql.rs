@@ -5,7 +5,7 @@
 //! anything. The check is made before anything is sent.
 
 /// True if the text closes each parenthesis, quote, bracket and comment that it opens, and no other. Then nothing in it
-/// can end the parentheses around it, and no text after it becomes a part of its last text or comment.
+/// can end the parentheses around it, and the SQL after it does not become a part of a literal or comment in it.
 pub fn is_whole(text: &str) -> bool {
     // Whether a carriage return alone ends a comment is not documented. The text must be whole both ways.
     closes_all(text, &['\n']) == Some(true) && closes_all(text, &['\n', '\r']) == Some(true)
@@ -29,7 +29,8 @@ fn closes_all(text: &str, line_ends: &[char]) -> Option<bool> {
                     &rest[1..]
                 }
             },
-            // A doubled quote is two texts or names that follow each other, which is the same here.
+            // A doubled quote is read as the end of one literal or name and the start of another. Here this gives the
+            // same result.
             '\'' | '"' => after(&rest[1..], &[one])?,
             '[' => after_name(&rest[1..])?,
             '-' if rest.starts_with("--") => after(rest, line_ends).unwrap_or_default(),
@@ -55,7 +56,7 @@ fn after_name(text: &str) -> Option<&str> {
     Some(rest)
 }
 
-/// The text after the comment that it begins with. Comments may contain others.
+/// The rest of a text after the comment at its start. A comment may contain other comments.
 fn after_comment(text: &str) -> Option<&str> {
     let mut depth = 0_usize;
     let mut rest = text;

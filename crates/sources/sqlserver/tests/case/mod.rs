@@ -84,7 +84,7 @@ impl Double {
         );
     }
 
-    /// The options of sessions with it.
+    /// The options of sessions with the double.
     pub fn options(&self) -> SessionOptions {
         let options = [("password".to_owned(), PASSWORD.to_owned())];
         session_options(&self.url, &options.into(), Path::new(".")).expect("a good URL")
