@@ -1,8 +1,8 @@
 //! Collations: 5 bytes that determine how a `char` or `varchar` column encodes its text.
 //!
 //! Bits 0 to 19 are the locale (LCID), 20 to 27 flags, 28 to 31 a version; the fifth byte is the sort order of the old
-//! collations (`SQL_...`), 0 for those of Windows. The sort order gives the code page if there is one, otherwise the
-//! language does ([MS-TDS] 2.2.5.1.2; the numbers are from SQL Server's tables of collations).
+//! collations (`SQL_...`), 0 for those of Windows. If there is a sort order, it determines the code page; otherwise the
+//! language determines it ([MS-TDS] 2.2.5.1.2; the numbers are from SQL Server's tables of collations).
 
 use crate::code_page::CodePage;
 
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(encoding([0x11, 0x04, 0xd0, 0x20, 0x00]), code_page(932));
         assert_eq!(encoding([0x15, 0x04, 0xd0, 0x00, 0x00]), code_page(1250));
         assert_eq!(encoding([0x09, 0x04, 0x00, 0x01, 0x28]), code_page(850));
-        // German_PhoneBook_CI_AS: the language, in another order.
+        // German_PhoneBook_CI_AS: a language with another sort order than the usual one.
         assert_eq!(encoding([0x07, 0x04, 0xd1, 0x00, 0x00]), code_page(1252));
     }
 

@@ -39,7 +39,7 @@ pub struct RowMetadata {
 
 impl RowMetadata {
     /// Reads a description from the beginning of `bytes`, as servers send it since TDS 7.2; also returns its number of
-    /// bytes. Wrong bytes cause an error at worst, and need memory only in proportion to their number.
+    /// bytes. Wrong bytes cause at most an error, and the memory that they need is proportional to their number.
     pub fn parse(bytes: &[u8]) -> Result<(RowMetadata, usize), MetadataError> {
         let mut reader = Reader::new(bytes);
         let found = reader.byte("the token")?;

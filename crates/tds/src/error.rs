@@ -18,9 +18,9 @@ pub enum MetadataError {
     Truncated {
         /// The position where the bytes end.
         at: usize,
-        /// The least number of bytes that are missing from there on.
+        /// The number of bytes that are missing there, at least.
         wanted: usize,
-        /// The part that they belong to.
+        /// The part of the description to which the missing bytes belong.
         of: &'static str,
     },
     /// The bytes do not begin with the token 0x81.
@@ -117,9 +117,9 @@ pub enum EncodeError {
          those of the batch must be the same"
     )]
     ColumnCount {
-        /// Columns of the stream.
+        /// The number of columns of the stream.
         expected: usize,
-        /// Columns of the batch.
+        /// The number of columns of the batch.
         found: usize,
     },
     /// A column's Arrow type cannot be encoded as the type of the target's column.
@@ -133,7 +133,7 @@ pub enum EncodeError {
         type_info: TypeInfo,
         /// The Arrow types that can be encoded.
         expected: String,
-        /// The Arrow type that it has.
+        /// The Arrow type of the column.
         found: DataType,
     },
     /// A value that the target's column cannot hold.
@@ -141,7 +141,7 @@ pub enum EncodeError {
     Value(Misfit),
 }
 
-/// The type to use instead, for types that have a wider one, as the end of a message.
+/// The end of a message: the wider type to use instead. Empty if there is no wider type.
 fn wider(type_name: &str) -> &'static str {
     match type_name {
         "datetime" | "smalldatetime" => "; use datetime2(6)",
@@ -196,7 +196,7 @@ pub enum ValueFault {
     TooLong {
         /// The value's length.
         length: u64,
-        /// The most that the column holds.
+        /// The greatest length that the column holds.
         max: u64,
         /// `bytes`, or the unit that `nvarchar` counts: a character past U+FFFF has two.
         unit: &'static str,

@@ -36,8 +36,8 @@ pub const SMALLDATETIME_MIN: i64 = DATETIME_EPOCH_DAYS * DAY_MICROSECONDS;
 pub const SMALLDATETIME_MAX: i64 =
     (DATETIME_EPOCH_DAYS + u16::MAX as i64 + 1) * DAY_MICROSECONDS - 60_000_000;
 
-/// Bytes of a value of `varchar(max)`, `nvarchar(max)` and `varbinary(max)`: 2 GiB less one byte.
+/// The most bytes of a value of `varchar(max)`, `nvarchar(max)` and `varbinary(max)`: 2 GiB less one byte.
 pub const MAX_TYPE_BYTES: u64 = i32::MAX as u64;
 
-/// Digits of a `decimal`.
+/// The most digits of a `decimal`.
 pub const DECIMAL_PRECISION_MAX: u8 = 38;

@@ -15,7 +15,7 @@ const BULK_LOAD: u8 = 0x07;
 const NORMAL: u8 = 0x00;
 /// Status of the last packet: the end of the message.
 const END_OF_MESSAGE: u8 = 0x01;
-/// The number of a message's first packet; it counts modulo 256.
+/// The number of a message's first packet. The packets are numbered modulo 256.
 const FIRST_PACKET_ID: u8 = 1;
 
 /// The size of packets that the server granted, including the header.
@@ -54,7 +54,7 @@ pub(crate) struct PacketBuffer {
 }
 
 impl PacketBuffer {
-    /// An empty one.
+    /// An empty buffer for packets of this size.
     pub(crate) fn new(size: PacketSize) -> PacketBuffer {
         PacketBuffer {
             bytes: Vec::new(),
@@ -90,15 +90,15 @@ impl PacketBuffer {
         self.cut();
     }
 
-    /// The bytes, to append payload to the open packet; [`cut`](Self::cut) must follow. There is room for
-    /// `payload_bytes`, and for the headers that `cut` inserts among them.
+    /// Returns the buffer, so that the caller can append `payload_bytes` to the open packet. Memory is reserved for
+    /// them, and for the headers that [`cut`](Self::cut) inserts. The caller must call `cut` afterwards.
     pub(crate) fn reserve(&mut self, payload_bytes: usize) -> &mut Vec<u8> {
         let headers = payload_bytes / self.payload_max() + 2;
         self.bytes.reserve(payload_bytes + headers * HEADER_BYTES);
         &mut self.bytes
     }
 
-    /// The bytes, without reserving any. [`cut`](Self::cut) must follow.
+    /// Like [`reserve`](Self::reserve), but reserves no memory.
     pub(crate) fn bytes_mut(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }

@@ -95,9 +95,9 @@ pub enum SqlType {
     Date,
     /// `time(n)`, by the digits of the second's fraction, 0 to 7.
     Time(u8),
-    /// `datetime2(n)`, likewise.
+    /// `datetime2(n)`, by the digits of the second's fraction, 0 to 7.
     DateTime2(u8),
-    /// `datetimeoffset(n)`, likewise.
+    /// `datetimeoffset(n)`, by the digits of the second's fraction, 0 to 7.
     DateTimeOffset(u8),
     /// `datetime`: steps of 1/300 s.
     DateTime,
@@ -109,7 +109,7 @@ pub enum SqlType {
     VarChar(Length, Collation),
     /// `nchar(n)`, by its bytes: two for each n.
     NChar(u16, Collation),
-    /// `nvarchar(n)`, likewise.
+    /// `nvarchar(n)`, by its bytes: two for each n.
     NVarChar(Length, Collation),
     /// `binary(n)`.
     Binary(u16),
@@ -132,7 +132,7 @@ pub struct TypeInfo {
 }
 
 impl TypeInfo {
-    /// Reads a description; `ordinal` is the column's, from 1.
+    /// Reads a description; `ordinal` is the column's number, from 1.
     pub(crate) fn read(reader: &mut Reader<'_>, ordinal: usize) -> Result<TypeInfo, MetadataError> {
         let of = "a column's type";
         let token = reader.byte(of)?;

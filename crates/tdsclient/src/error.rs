@@ -98,9 +98,9 @@ impl SessionError {
 pub struct ServerMessage {
     /// Its number, as in Microsoft's list of errors.
     pub number: i32,
-    /// The place in the server's code that made it.
+    /// The place in the server's code that made the message.
     pub state: u8,
-    /// Its severity: above 10 an error, from 20 on the connection ends.
+    /// Its severity. A message above 10 is an error; from 20 on, the server also ends the connection.
     pub class: u8,
     /// The text.
     pub text: String,

@@ -1,4 +1,4 @@
-//! Asks sessions to end what they wait for.
+//! Asks sessions to end their waits.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,12 +20,12 @@ impl Interrupt {
         }
     }
 
-    /// Asks. It cannot be taken back.
+    /// Makes the request. It cannot be withdrawn.
     pub fn raise(&self) {
         self.is_raised.store(true, Ordering::Release);
     }
 
-    /// True if somebody asked.
+    /// True if the request was made.
     pub fn is_raised(&self) -> bool {
         let is_stopped = || {
             self.stop

@@ -17,8 +17,8 @@
 //! holds in memory one answer, one block of packets of a bulk load (which the caller encodes by `inrush-tds`), or one
 //! packet and one row of a query (which the caller decodes).
 //!
-//! The crate knows nothing of tables, ledgers or the engine. Why Inrush has its own client and uses none from the
-//! registry: `docs/design/sqlserver.md`. [MS-TDS] is Microsoft's description of the protocol.
+//! The crate knows nothing of tables, ledgers or the engine. `docs/design/sqlserver.md` says why Inrush has its own
+//! client and uses none from the registry. [MS-TDS] is Microsoft's description of the protocol.
 
 pub mod address;
 pub mod answer;

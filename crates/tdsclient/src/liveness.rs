@@ -55,7 +55,7 @@ impl SilenceChecks {
         }
     }
 
-    /// Bytes have passed: the count of checks without an answer starts again.
+    /// Bytes were sent or received: the count of checks without an answer starts again.
     pub(crate) fn heard(&mut self) {
         self.unanswered = 0;
     }
@@ -101,13 +101,13 @@ impl SilenceChecks {
 /// The result of a check whose query has failed.
 fn look_of(error: &SessionError) -> Look {
     match error {
-        // All its sessions may be taken, or a token may have expired.
+        // All sessions of the server may be in use, or a token may have expired.
         SessionError::Login { .. } | SessionError::Server(_) => Look::Untold,
         _ => Look::Unanswered,
     }
 }
 
-/// Why a session is given up after a check, if it is.
+/// The reason why a session is given up after a check; `None` if it is not given up.
 fn judge(looked: Look, unanswered: &mut u32) -> Option<&'static str> {
     *unanswered = match looked {
         Look::Gone => {
@@ -146,7 +146,7 @@ mod tests {
         for _ in 1..UNANSWERED_MAX {
             assert_eq!(judge(Look::Unanswered, &mut unanswered), None);
         }
-        // Once it answers, the count starts again.
+        // Once a server answers, the count starts again.
         assert_eq!(judge(Look::Untold, &mut unanswered), None);
         for _ in 1..UNANSWERED_MAX {
             assert_eq!(judge(Look::Unanswered, &mut unanswered), None);

@@ -23,12 +23,12 @@ const FEDERATED: u8 = 0x02;
 /// The library "security token", in the bits above the echo of PRELOGIN.
 const SECURITY_TOKEN: u8 = 0x01 << 1;
 const NO_MORE_FEATURES: u8 = 0xff;
-/// Bytes of the whole message ([MS-TDS] 2.2.6.4).
+/// The most bytes of the whole message ([MS-TDS] 2.2.6.4).
 const LOGIN_BYTES_MAX: usize = (128 << 10) - 1;
-/// Characters of a name that a LOGIN7 takes.
+/// The most characters (units of UTF-16) of a name in a LOGIN7.
 pub(crate) const NAME_UNITS_MAX: usize = 128;
 
-/// What a LOGIN7 says.
+/// The content of a LOGIN7.
 #[derive(Debug)]
 pub(crate) struct Login<'a> {
     /// The session began with TLS (TDS 8.0).
@@ -135,8 +135,9 @@ impl Login<'_> {
         }
         // A client's address, which nothing reads.
         fixed.extend_from_slice(&[0; 6]);
-        // The ticket comes last, because it may be longer than the offsets of texts can count. Its length has 16 bits, and 32
-        // further ones if these are all 1. There is no database file to attach, and no new password.
+        // The ticket comes after all texts, because it may be longer than the offsets of texts can count. Its length
+        // has 16 bits, and 32 further ones if these are all 1. There is no database file to attach, and no new
+        // password.
         let is_long = ticket.len() >= usize::from(u16::MAX);
         place(&mut fixed, &[], ticket.len().min(usize::from(u16::MAX)));
         for _ in 0..2 {
@@ -170,7 +171,7 @@ impl Login<'_> {
     }
 }
 
-/// A byte of a password as LOGIN7 has it. It hides nothing: encryption does.
+/// A byte of a password as LOGIN7 has it. This does not protect the password; only encryption does.
 fn obfuscated(byte: u8) -> u8 {
     byte.rotate_left(4) ^ 0xa5
 }

@@ -69,7 +69,7 @@ pub(crate) fn log_in(
         (Credentials::Password { user, password }, ..) => LoginProof::Password { user, password },
         _ => unreachable!("a command or a ticket has given a token"),
     };
-    // A name for the server's lists of sessions; without it, the list has none.
+    // The name of this machine, for the server's list of sessions. If it is unknown, the list shows no name.
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let login = Login {
         is_strict: options.encryption == Encryption::Strict,

@@ -11,16 +11,16 @@ mod option {
     pub(super) const END: u8 = 0xff;
 }
 
-/// What a side wants, or does, about encryption.
+/// The encryption that a side wants or uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PreloginEncryption {
     /// Only the login is encrypted.
     Off = 0x00,
-    /// Everything is.
+    /// Everything is encrypted.
     On = 0x01,
     /// The side has no encryption.
     NotSupported = 0x02,
-    /// Everything is, and must be.
+    /// Everything is encrypted, and the side requires this.
     Required = 0x03,
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn request(encryption: PreloginEncryption, federated: bool) -> Vec<u8
 pub(crate) struct PreloginAnswer {
     /// Major, minor and build number.
     pub(crate) version: (u8, u8, u16),
-    /// What it does about encryption.
+    /// The encryption that the server wants or uses.
     pub(crate) encryption: PreloginEncryption,
     /// It takes tokens of Microsoft Entra.
     pub(crate) takes_tokens: bool,

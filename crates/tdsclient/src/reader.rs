@@ -68,7 +68,7 @@ impl<'a> Reader<'a> {
         Ok(u64::from_le_bytes(array))
     }
 
-    /// A reader of the bytes that a length of two bytes counts.
+    /// Reads a length of two bytes, and returns a reader of this many bytes after it.
     pub(crate) fn counted(&mut self) -> Result<Reader<'a>, String> {
         let length = usize::from(self.u16()?);
         Ok(Reader {

@@ -25,7 +25,7 @@ impl From<String> for Fault {
     }
 }
 
-/// What comes next.
+/// The next part of an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// The description of the columns was read.
@@ -45,7 +45,7 @@ pub(crate) struct RowStream {
     /// Errors and changes that came with the rows.
     pub(crate) message: Message,
     bytes: Vec<u8>,
-    /// Bytes of `bytes` that were read.
+    /// The number of bytes of `bytes` that were read.
     read: usize,
     row_count: u64,
     is_last: bool,
@@ -70,7 +70,7 @@ impl RowStream {
         &self.bytes[range]
     }
 
-    /// Reads on.
+    /// Reads the next part.
     pub(crate) fn next(&mut self) -> Result<Next, Fault> {
         loop {
             let rest = &self.bytes[self.read..];
@@ -121,7 +121,7 @@ impl RowStream {
         }
     }
 
-    /// The whole rows that are there.
+    /// The whole rows that were received so far.
     fn rows(&mut self) -> Result<Next, Fault> {
         let columns = self.columns.as_ref();
         let columns = columns.ok_or_else(|| "a row comes before its columns".to_owned())?;
@@ -141,7 +141,7 @@ impl RowStream {
         }
     }
 
-    /// Another packet, because a part is not whole.
+    /// Asks for another packet, because a part is incomplete.
     fn more(&self, part: &str) -> Result<Next, Fault> {
         if self.is_last {
             return Err(Fault::Garbage(format!("it ends within {part}")));

@@ -21,10 +21,11 @@ use crate::transport::Transport;
 const CLASS_FATAL: u8 = 20;
 /// Redirections of a login that are followed.
 const ROUTES_MAX: usize = 3;
-/// The longest wait for a rollback. If the server does not answer, the connection ends, which rolls back as well.
+/// The longest wait for a rollback. If the server does not answer, the connection is closed, and the server rolls back
+/// because of this.
 const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What the login agreed on.
+/// The facts that the client and the server agreed on at the login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionFacts {
     /// The server of the session, after redirections.
@@ -35,11 +36,11 @@ pub struct SessionFacts {
     pub version: (u8, u8, u16),
     /// The database.
     pub database: String,
-    /// The size of packets that it granted.
+    /// The size of packets that the server granted.
     pub packet_size: PacketSize,
     /// Everything is encrypted.
     pub is_encrypted: bool,
-    /// It takes UTF-8 in columns of `_UTF8` collations.
+    /// The server takes UTF-8 in columns of `_UTF8` collations.
     pub takes_utf8: bool,
 }
 
@@ -102,7 +103,7 @@ impl Session {
         }
     }
 
-    /// What the login agreed on.
+    /// The facts that the client and the server agreed on at the login.
     pub fn facts(&self) -> &SessionFacts {
         &self.facts
     }
@@ -293,7 +294,7 @@ impl Session {
         }
     }
 
-    /// Reads the answer after the last packet of a bulk load: the server's count of its rows.
+    /// Reads the answer after the last packet of a bulk load, and returns the server's count of the loaded rows.
     pub fn end_bulk_load(&mut self) -> Result<u64> {
         self.in_bulk_load = false;
         let answer = self.receive()?;
@@ -303,8 +304,8 @@ impl Session {
         })
     }
 
-    /// Rolls the transaction back, if there is one, even if the run is interrupted. A connection that cannot do it is
-    /// closed, which rolls back as well.
+    /// Rolls the transaction back, if there is one, even if the run is interrupted. If this fails, the connection is
+    /// closed, and the server rolls back because of this.
     pub fn roll_back(&mut self) -> Result<()> {
         if self.in_bulk_load || self.rows.take().is_some() {
             // In a bulk load only packets may follow; after a query, rows arrive that nobody reads.
@@ -389,7 +390,7 @@ impl Session {
     }
 }
 
-/// The error with the cause. Those after it say only that the statement ended.
+/// The error with the cause. The errors after it say only that the statement ended.
 pub(crate) fn first_error(errors: &[ServerMessage]) -> Option<&ServerMessage> {
     errors.first()
 }

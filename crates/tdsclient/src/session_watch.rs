@@ -19,8 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const PAGE_BYTES: u64 = 8192;
 /// The session waits for no lock.
 const SETTINGS: &str = "SET LOCK_TIMEOUT 0";
-/// The right on the server, the right on the database, and the edition, which decides which of the two counts. NULL: a server
-/// before SQL Server 2022 does not know the newer right, which VIEW SERVER STATE includes.
+/// Reads the right on the server, the right on the database, and the edition; the edition decides which of the two
+/// counts. A server before SQL Server 2022 does not know VIEW SERVER PERFORMANCE STATE and returns NULL for it. Then
+/// VIEW SERVER STATE counts, which includes it.
 const RIGHTS: &str = "SELECT COALESCE(HAS_PERMS_BY_NAME(NULL, NULL, N'VIEW SERVER PERFORMANCE STATE'), \
     HAS_PERMS_BY_NAME(NULL, NULL, N'VIEW SERVER STATE')), \
     HAS_PERMS_BY_NAME(DB_NAME(), N'DATABASE', N'VIEW DATABASE STATE'), CAST(SERVERPROPERTY('EngineEdition') AS bigint)";

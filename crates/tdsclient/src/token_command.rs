@@ -1,7 +1,8 @@
 //! A command that prints an access token.
 //!
-//! A token is valid for about an hour, and a load may open sessions later than that. So the command runs again for a login
-//! that comes more than [`REUSED_FOR`] after the last run. Sessions that are opened together share one run of it.
+//! A token is valid for about an hour, and a load may open sessions later than that. So the command runs again for a
+//! login that comes more than [`REUSED_FOR`] after the last run. Sessions that are opened together share one run of the
+//! command.
 
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
@@ -26,16 +27,17 @@ const RUN_TIME_MAX: Duration = if cfg!(test) {
 };
 /// The time between two looks at the command and at the interrupt.
 const TICK: Duration = Duration::from_millis(50);
-/// Characters of an access token. Those of Microsoft Entra have a few thousand.
+/// The most characters of an access token. Tokens of Microsoft Entra have a few thousand.
 const TOKEN_CHARACTERS_MAX: usize = 65_536;
-/// Characters of the command's message that an error shows.
+/// The most characters of the command's message that an error shows.
 const MESSAGE_CHARACTERS_MAX: usize = 500;
 const MESSAGE_BYTES_MAX: u64 = 16 << 10;
 
 /// The reason why there is no token.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TokenFault {
-    /// What is wrong with the command. Without its output, which may have a part of a token.
+    /// What is wrong with the command. The text does not contain the command's output, which may have a part of a
+    /// token.
     Command(String),
     /// The run was interrupted.
     Interrupted,
@@ -185,7 +187,7 @@ fn outputs(
     }
 }
 
-/// Reads a pipe to its end, on a thread of its own. Bytes after the first ones are read and dropped.
+/// Reads a pipe to its end, on a thread of its own. Bytes after the first `bytes_max` are read and dropped.
 fn read_all(pipe: Option<impl Read + Send + 'static>, bytes_max: u64) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
@@ -195,7 +197,7 @@ fn read_all(pipe: Option<impl Read + Send + 'static>, bytes_max: u64) -> Receive
             let _ = pipe.by_ref().take(bytes_max).read_to_end(&mut bytes);
             let _ = io::copy(&mut pipe, &mut io::sink());
         }
-        // Nobody waits for it any more if the command was ended.
+        // If the command was ended, nobody waits for its output any more.
         let _ = sender.send(bytes);
     });
     receiver

@@ -1,4 +1,4 @@
-//! The tokens of an answer ([MS-TDS] 2.2.7). The whole message is in memory; wrong bytes are an error at worst.
+//! The tokens of an answer ([MS-TDS] 2.2.7). The whole message is in memory; wrong bytes cause at most an error.
 
 use inrush_tds::RowMetadata;
 
@@ -51,7 +51,7 @@ pub(crate) struct Message {
     pub(crate) answer: Answer,
     pub(crate) errors: Vec<ServerMessage>,
     pub(crate) changes: Changes,
-    /// It has the answer to ATTENTION.
+    /// The message has the answer to ATTENTION.
     pub(crate) answers_attention: bool,
 }
 
@@ -176,7 +176,8 @@ pub(crate) fn read_part(bytes: &[u8], message: &mut Message) -> Result<(), Strin
     read_one(reader.byte()?, 0, &mut reader, message)
 }
 
-/// The bytes of the part of an answer that begins here, neither a description nor a row; `None` if not all are there.
+/// The number of bytes of the part of an answer that begins here; `None` if the part is incomplete. The part must be
+/// neither a description nor a row.
 pub(crate) fn whole_bytes(bytes: &[u8]) -> Result<Option<usize>, String> {
     let mut reader = Reader::new(bytes);
     let token = reader.byte()?;
@@ -335,7 +336,7 @@ mod tests {
         assert_eq!(message.answer.counts, [3]);
     }
 
-    /// Every cut, and every changed byte: an error or another answer, never a panic.
+    /// An answer that is cut anywhere, or has any byte changed, is an error or another answer, never a panic.
     #[test]
     fn wrong_bytes_are_an_error_at_worst() {
         let right = [login_answer(), rowset()].concat();

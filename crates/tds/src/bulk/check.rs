@@ -138,7 +138,7 @@ impl Column<'_> {
             Values::Text(text) => {
                 let lengths = text.texts.lengths();
                 match text.limit {
-                    // A text of UTF-16 never has more units than UTF-8 has bytes.
+                    // A text never has more units in UTF-16 than bytes in UTF-8.
                     Limit::Bytes(max) | Limit::Units(max) => {
                         u64::from(lengths.fold(0, u32::max)) > max
                     }
@@ -338,7 +338,7 @@ fn not_finite(value: f64) -> Option<ValueFault> {
     })
 }
 
-/// The units of a text in UTF-16: one for each character, two past U+FFFF.
+/// The number of units of a text in UTF-16. A character past U+FFFF has two units, any other has one.
 fn utf16_units(text: &[u8]) -> u64 {
     text.iter()
         .map(|byte| u64::from(byte & 0xc0 != 0x80) + u64::from(*byte >= 0xf0))
@@ -391,8 +391,8 @@ fn time_text(microseconds: i64) -> String {
     }
 }
 
-/// The text of a moment, given as the number that batches have for it. Some numbers stand for moments beyond the range
-/// of 64 bits.
+/// The text of a moment. `number` is its value in a batch; some values stand for moments whose microseconds since 1970
+/// do not fit into 64 bits.
 fn moment_text(number: i64) -> String {
     match number {
         timestamp::INFINITY => return "infinity".to_owned(),

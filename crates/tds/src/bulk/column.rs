@@ -1,4 +1,4 @@
-//! The columns of a batch as plain slices, and the most bytes that all values of each need in the output.
+//! The columns of a batch as plain slices, and, for each column, the most bytes that its values need in the output.
 //! [`values`](super::values) writes values, and relies on these numbers.
 
 use arrow_array::Array;
@@ -20,9 +20,9 @@ use crate::column_metadata::ColumnMetadata;
 use crate::limits::MAX_TYPE_BYTES;
 use crate::type_info::{Length, SqlType, TypeInfo};
 
-/// NULL of types whose values have a length of one byte: a length of zero.
+/// NULL of types with a length of one byte before the value: this length is zero.
 const NULL_OF_BYTE_LENGTH: Null = Null { bytes: 1, word: 0 };
-/// NULL of types whose values have a length of two bytes.
+/// NULL of types with a length of two bytes before the value.
 const NULL_OF_SHORT_LENGTH: Null = Null {
     bytes: 2,
     word: u64::MAX,
@@ -269,7 +269,7 @@ impl<'a> Column<'a> {
     }
 }
 
-/// True if a column of this Arrow type can be encoded as a type.
+/// True if a column of this Arrow type can be encoded as this type of SQL Server.
 pub(super) fn takes(type_info: &TypeInfo, data_type: &DataType) -> bool {
     match (type_info.sql_type, data_type) {
         (SqlType::Bit, DataType::Boolean)
@@ -303,7 +303,7 @@ pub(super) fn takes(type_info: &TypeInfo, data_type: &DataType) -> bool {
     }
 }
 
-/// The Arrow type that fits a type, for messages.
+/// The Arrow type that can be encoded as a type of SQL Server, for messages.
 pub(super) fn arrow_type(type_info: &TypeInfo) -> String {
     let name = match type_info.sql_type {
         SqlType::Bit => "Boolean",

@@ -12,7 +12,8 @@ use crate::column_metadata::{ColumnMetadata, RowMetadata};
 use crate::error::{EncodeError, ValueFault};
 use crate::packet::{PacketBuffer, PacketSize};
 
-/// DONE: the token, a status, a command and a count of rows, all of them zero: the server counts by itself.
+/// DONE: the token, then a status, a command and a count of rows. These three are zero, because the server counts the
+/// rows itself.
 const DONE: [u8; 13] = [0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 /// A value that the target's column cannot hold.
@@ -113,8 +114,8 @@ impl BulkEncoder {
         Ok(())
     }
 
-    /// Every value of a batch that does not fit, by rows and then by columns. For batches that [`encode`](Self::encode)
-    /// has refused: each value is checked separately.
+    /// Every value of a batch that does not fit, by rows and then by columns. Use it only for a batch that
+    /// [`encode`](Self::encode) has refused, because it checks each value separately.
     pub fn misfits(&self, batch: &RecordBatch) -> Result<Vec<Misfit>, EncodeError> {
         let columns = self.columns(batch)?;
         let mut misfits = Vec::new();

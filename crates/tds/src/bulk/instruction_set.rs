@@ -30,9 +30,9 @@ impl InstructionSet {
         instruction_sets
     }
 
-    /// The fastest one that this machine can run.
+    /// The fastest instruction set that this machine can run.
     pub(super) fn best() -> InstructionSet {
-        // The portable one is always there.
+        // The portable instruction set is always there.
         InstructionSet::available()[0]
     }
 

@@ -10,7 +10,8 @@
 //!    that all values need are summed. After this pass nothing can fail.
 //! 2. Row by row ([`rows`], [`values`]): memory was reserved once, and values are stored without checking its end
 //!    ([`writer`]). Stores may be wider than the value: the next store overwrites the excess, and a slack at the end
-//!    takes the last one. After each tile of rows, packets that are full are closed ([`crate::packet`]).
+//!    takes the excess of the last store. After each tile of rows, packets that are full are closed
+//!    ([`crate::packet`]).
 //!
 //! # Before you change it
 //!

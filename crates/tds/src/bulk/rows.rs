@@ -6,9 +6,9 @@
 //! [`writer`](super::writer) rely:
 //!
 //! - every column has as many values, and bits of validity, as the batch has rows; this is asserted;
-//! - the most bytes that all rows can need are summed and reserved, and a slack after them. That the sum is large
-//!   enough follows from [`Column::bytes_max`] and cannot be asserted beforehand. It is asserted after each tile, so
-//!   that a mistake ends the process instead of staying unnoticed;
+//! - the most bytes that all rows can need are summed and reserved, and a slack after them. The sum is large enough
+//!   because [`Column::bytes_max`] is. This cannot be asserted beforehand, so it is asserted after each tile: a mistake
+//!   ends the process and is noticed;
 //! - the headers that are inserted after a tile have separate memory ([`PacketBuffer::reserve`]), so the rest of the
 //!   reserved memory is never smaller than the rest of the rows;
 //! - code for instructions that not every machine has runs only if the instruction set has the proof that this machine
@@ -28,7 +28,8 @@ use crate::packet::PacketBuffer;
 /// How many rows are written before packets are cut: few enough to be in the first-level cache when bytes are moved.
 const TILE_ROWS: usize = 64;
 
-/// Appends the rows of these columns, which have been checked, cut into packets. `units` is memory for texts of UTF-16.
+/// Appends the rows of these columns, cut into packets. The columns have been checked. `units` is memory for texts of
+/// UTF-16.
 pub(super) fn append(
     columns: &[Column<'_>],
     row_count: usize,
@@ -100,8 +101,9 @@ unsafe fn put_tile_avx2(
 ///
 /// # Safety
 ///
-/// At the cursor, a byte for each row from this tile on, the sum of all columns' `bytes_max` for these rows, and the
-/// slack are reserved. Each column has a value for each of the rows. If `has_nulls` is not set, no row has a NULL.
+/// These bytes are reserved at the cursor: one for each row from this tile on, the sum of all columns' `bytes_max` for
+/// these rows, and the slack. Each column has a value for each of the rows. If `has_nulls` is not set, no row has a
+/// NULL.
 #[inline(always)]
 unsafe fn put_tile(
     columns: &[Column<'_>],

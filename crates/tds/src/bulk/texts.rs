@@ -1,4 +1,4 @@
-//! Texts or bytes of arrays of views, which are anywhere in a few large buffers, and how they are written.
+//! Texts or bytes of arrays of views, and how they are written. They are anywhere in a few large buffers.
 //!
 //! A view has 16 bytes. The lowest four are the length. A text of up to twelve bytes follows directly; for a longer
 //! text, its first four bytes follow, then the number of its buffer and its offset there.
@@ -25,7 +25,7 @@ const INLINE_BYTES_MAX: u32 = 12;
 const TOTAL_UNKNOWN: u64 = u64::MAX - 1;
 /// The number of bytes that are widened with one store.
 const PIECE_BYTES: usize = 16;
-/// The upper bits of all bytes of a piece.
+/// The highest bit of each byte of a piece.
 const NOT_ASCII: u128 = u128::from_ne_bytes([0x80; PIECE_BYTES]);
 
 /// The texts of an array.
@@ -53,7 +53,7 @@ impl<'a> Texts<'a> {
         self.views[row] as u32
     }
 
-    /// The length of all texts in bytes, with any number for a NULL.
+    /// The length of each text in bytes; any number for a NULL.
     pub(super) fn lengths(&self) -> impl Iterator<Item = u32> {
         self.views.iter().map(|view| *view as u32)
     }
@@ -189,7 +189,7 @@ pub(super) unsafe fn put_chunked_utf16(
 ///
 /// # Safety
 ///
-/// `value_bytes` and 16 are reserved at the cursor, and the slack.
+/// `value_bytes`, 16 more bytes and the slack are reserved at the cursor.
 #[inline(always)]
 unsafe fn put_chunk_marks(value_bytes: usize, cursor: Cursor) -> Cursor {
     // SAFETY: the caller's contract.
@@ -204,7 +204,7 @@ unsafe fn put_chunk_marks(value_bytes: usize, cursor: Cursor) -> Cursor {
     }
 }
 
-/// Writes a text in UTF-16, and returns its number of bytes there: up to twice that of the text.
+/// Writes a text in UTF-16, and returns the number of bytes written: at most twice the bytes of the text.
 ///
 /// # Safety
 ///
@@ -227,7 +227,7 @@ unsafe fn put_utf16_text(text: &[u8], cursor: Cursor, units: &mut Vec<u16>) -> u
     2 * count
 }
 
-/// Writes each byte of a text as 16 bits, and returns whether that was correct because the text is ASCII.
+/// Writes each byte of a text as 16 bits, and returns true if the text is ASCII. Only then this is the text in UTF-16.
 ///
 /// # Safety
 ///
@@ -242,7 +242,8 @@ unsafe fn put_if_ascii(text: &[u8], cursor: Cursor) -> bool {
         unsafe { cursor.store(widened(*piece), 2 * PIECE_BYTES * index) };
     }
     if !rest.is_empty() {
-        // Writes the last bytes together with some that are already written, if there are enough of them.
+        // The last store is a whole piece, too: it writes some bytes of the text for the second time, if the text is
+        // long enough.
         let last = match text.last_chunk::<PIECE_BYTES>() {
             Some(last) => *last,
             None => {

@@ -38,8 +38,8 @@ impl Fraction {
         }
     }
 
-    /// The steps of this number of microseconds, which is a whole number of steps. 10^n is 2^n times 5^n. Dividing by
-    /// 2^n is a shift; dividing exactly by 5^n, which is odd, is a multiplication by its inverse modulo 2^64.
+    /// Converts microseconds to steps; they must be a whole number of steps. 10^n is 2^n times 5^n. Dividing by 2^n is
+    /// a shift; dividing exactly by 5^n, which is odd, is a multiplication by its inverse modulo 2^64.
     #[inline(always)]
     pub(super) fn ticks(&self, microseconds: u64) -> u64 {
         (microseconds >> self.shift).wrapping_mul(self.factor)
@@ -63,7 +63,7 @@ const fn inverse(odd: u64) -> u64 {
     inverse
 }
 
-/// Days since 0001-01-01 of days since 1970-01-01.
+/// Converts days since 1970-01-01 to days since 0001-01-01.
 #[inline(always)]
 pub(super) fn days_of_date(days: i32) -> u32 {
     days.wrapping_sub(DATE_DAYS_MIN) as u32

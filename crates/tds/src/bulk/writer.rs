@@ -15,12 +15,12 @@
 /// How many bytes a store may write beyond the end of its value. They must be reserved after the last value.
 pub(super) const SLACK_BYTES: usize = 64;
 
-/// The length byte before a value, which columns that are NOT NULL may lack.
+/// The length byte before a value. Columns that are NOT NULL may have none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Prefix {
     /// The length.
     pub(super) byte: u8,
-    /// 1, or 0 if there is none.
+    /// The number of length bytes, 0 or 1.
     pub(super) bytes: usize,
 }
 
@@ -86,7 +86,7 @@ impl Cursor {
         }
     }
 
-    /// NULL: its number of bytes.
+    /// NULL: as many bytes as `null` has.
     #[inline(always)]
     pub(super) unsafe fn put_null(self, null: Null) -> Cursor {
         // SAFETY: as above.

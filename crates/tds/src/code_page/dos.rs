@@ -1,5 +1,5 @@
 //! The upper halves of the code pages of DOS, which the encodings of the web leave out. Byte 0x80 is the first
-//! character. From Unicode's files `CP437.TXT` and `CP850.TXT`.
+//! character. They are taken from Unicode's files `CP437.TXT` and `CP850.TXT`.
 
 /// The upper half of code page 437.
 pub(super) const CP437: [char; 128] = [

@@ -59,7 +59,8 @@ impl CodePage {
             return Err(character);
         }
         let mut encoder = encoding.new_encoder();
-        // A character has at most two bytes, and if it has two, it has at least two in UTF-8.
+        // In a code page, a character has at most two bytes. A character with two bytes there has at least two in
+        // UTF-8.
         let bytes_max = encoder
             .max_buffer_length_from_utf8_without_replacement(text.len())
             .expect("a text of less than 4 GiB");

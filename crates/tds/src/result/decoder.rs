@@ -14,7 +14,7 @@ pub struct ValueFlaw {
     pub row: usize,
     /// The column, from 0.
     pub column: usize,
-    /// Why, without the column's name.
+    /// The reason, without the column's name.
     pub reason: &'static str,
     /// The value as text, as far as it has one.
     pub raw: Vec<u8>,

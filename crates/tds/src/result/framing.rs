@@ -34,7 +34,7 @@ pub(super) enum Framing {
     OneByte,
     /// A length of two bytes.
     TwoBytes,
-    /// A total, then chunks, each with its length; the last one has none (PLP).
+    /// A total, then chunks, each with its length before it; an empty chunk ends the value (PLP).
     Chunks,
 }
 
@@ -69,11 +69,12 @@ pub(super) enum ValueBytes<'a> {
     Null,
     /// The bytes themselves.
     Plain(&'a [u8]),
-    /// Chunks with their lengths, without the last one.
+    /// Chunks with their lengths, without the empty last chunk.
     Chunked(&'a [u8]),
 }
 
-/// The value at the beginning of `bytes`, and the number of its bytes with all lengths; `None` if they end before.
+/// The value at the beginning of `bytes`, and the number of its bytes with all lengths; `None` if `bytes` end within
+/// the value.
 pub(super) fn value(framing: Framing, bytes: &[u8]) -> Option<(ValueBytes<'_>, usize)> {
     let plain = |start: usize, length: usize| {
         let value = bytes.get(start..start + length)?;
@@ -105,8 +106,8 @@ pub(super) fn value(framing: Framing, bytes: &[u8]) -> Option<(ValueBytes<'_>, u
     }
 }
 
-/// The bitmap of a row's NULLs, if it has one, and the bytes that follow the token and the bitmap; `None` if the bytes end
-/// before. The bytes begin with the token.
+/// The bitmap of a row's NULLs, if it has one, and the bytes that follow the token and the bitmap; `None` if `bytes`,
+/// which begin with the token, end within the bitmap.
 pub(super) fn begin_row(column_count: usize, bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     match bytes.first()? {
         &ROW_WITH_NULLS => {

@@ -24,7 +24,7 @@ const HALF_CHARACTER: &str = "its text has half of a surrogate pair";
 const NOT_UTF8: &str = "its text is not UTF-8";
 const NOT_IN_CODE_PAGE: &str = "its text has a byte that is not a character of its code page";
 
-/// Why a value is not kept, and its text.
+/// The reason why a value is not kept, and the value as text.
 pub(super) type Flaw = (&'static str, Vec<u8>);
 
 /// The Arrow type of a column's values. `uniqueidentifier` is 16 bytes, as it is written.
@@ -240,7 +240,7 @@ fn date(bytes: &[u8]) -> Option<i32> {
     (days <= DATE_DAYS_MAX).then_some(days)
 }
 
-/// Microseconds since midnight; `Err` is the text of a finer time.
+/// Microseconds since midnight; `Err` is the time as text if it is finer than a microsecond.
 fn time(bytes: &[u8], scale: u8) -> Option<Result<i64, Vec<u8>>> {
     if bytes.len() != time_bytes(scale) || scale > 7 {
         return None;
@@ -263,7 +263,7 @@ fn time(bytes: &[u8], scale: u8) -> Option<Result<i64, Vec<u8>>> {
     })
 }
 
-/// Microseconds since 1970-01-01; `Err` is the time of day of a finer moment.
+/// Microseconds since 1970-01-01; `Err` is the time of day as text if it is finer than a microsecond.
 fn moment(sql_type: &SqlType, bytes: &[u8]) -> Option<Result<i64, Vec<u8>>> {
     match *sql_type {
         SqlType::DateTime2(scale) => {

@@ -437,7 +437,8 @@ fn placements(rows: usize) -> impl Strategy<Value = Vec<(usize, usize)>> {
     vec((0..3usize, 0..5usize), rows)
 }
 
-/// Views into three buffers that end with the last text, so that none may be read past its end.
+/// Views into three buffers. Each buffer ends with its last text, so that a read past the end of this text is a read
+/// past the buffer.
 pub fn views<T: ByteViewType + ?Sized>(
     values: &[impl AsRef<[u8]>],
     placements: &[(usize, usize)],

@@ -227,7 +227,7 @@ fn compare(client: &str) -> BTreeSet<(String, Difference)> {
 }
 
 /// A description in which decimals have their lengths. `mssql-tds` sends the type's token in place of the length, and
-/// FreeTDS the bytes that the digits need, so SQL Server evidently ignores it.
+/// FreeTDS the bytes that the digits need, so SQL Server evidently ignores this length.
 fn with_lengths_of_decimals(description: &[u8]) -> Vec<u8> {
     let mut bytes = description.to_vec();
     for at in 0..bytes.len() - 3 {

@@ -151,7 +151,8 @@ pub fn decode(payload: &[u8]) -> Message {
     }
 }
 
-/// A message of any client: each value with its bytes, and the bytes after the token of DONE; none without DONE.
+/// A message of any client: each value with its bytes, and the bytes after the token of DONE. They are empty if there
+/// is no DONE.
 pub struct AnyMessage {
     pub columns: Vec<Column>,
     pub rows: Vec<Vec<(Value, Vec<u8>)>>,

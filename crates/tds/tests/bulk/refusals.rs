@@ -233,7 +233,7 @@ fn values_that_do_not_fit() {
     );
 }
 
-/// Values at the ends, and ten emoji in nvarchar(20), fit.
+/// Values at the ends of a type's range fit, and so do ten emoji in nvarchar(20).
 #[test]
 fn values_that_just_fit() {
     for (type_info, array) in [

@@ -1,5 +1,6 @@
-//! Tests decoding the rows of a result. The encoder's own bytes give its batch again, in pieces of any size and with a
-//! bitmap of NULLs. Values without a counterpart are reported, and wrong bytes never cause a panic.
+//! Tests decoding the rows of a result. The encoder's own bytes are decoded to its batch again, also if they come in
+//! pieces of any size, or with a bitmap of NULLs. Values without a counterpart are reported, and wrong bytes never
+//! cause a panic.
 
 use arrow_array::{Array, ArrayRef};
 use inrush_rows::typed_rows::Cells;
@@ -34,7 +35,7 @@ fn texts(columns: &[ArrayRef], target: &RowMetadata, rows: usize) -> Vec<Vec<Opt
         .collect()
 }
 
-/// The rows in some bytes, which come in pieces of this size.
+/// Decodes bytes that come in pieces of this size.
 fn decoded(target: &RowMetadata, bytes: &[u8], piece: usize) -> DecodedRows {
     let mut decoder = RowDecoder::new(target);
     let mut buffer = Vec::new();
@@ -107,7 +108,7 @@ fn type_info(target: &RowMetadata, index: usize) -> Vec<u8> {
     let payload = crate::decoder::payload(&packets, 32_767);
     let mut at = 3;
     for column in 0..=index {
-        // The user's type and flags before it; the length and the characters of the name behind it.
+        // The user type and the flags are before it; the length and the characters of the name are after it.
         let name = format!("c{column}");
         let name: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
         let named = [&[(name.len() / 2) as u8], &name[..]].concat();

@@ -51,7 +51,7 @@ fn endpoint(text: &str) -> Result<Endpoint> {
     }
     let port = match port {
         None => PORT,
-        // The text is not repeated: a password with @ or : may have got there.
+        // The text is not repeated: it may be a part of a password that contains @ or :.
         Some(port) => port.parse().ok().filter(|port| *port > 0).ok_or_else(|| {
             address(
                 &format!("the port of {host} is not a number from 1 to 65535"),

@@ -58,8 +58,8 @@ pub const KNOWN: [&str; 16] = [
     "user",
 ];
 
-/// The options of loads, for connections that are read from as well: both sides know their names, and only the destination
-/// knows their meaning.
+/// The options of loads. A connection may be both read from and loaded into, so a source knows their names, too; only
+/// the destination knows their meaning.
 pub const OF_LOADS: [&str; 7] = [
     "columnstore",
     "commit_megabytes",
@@ -134,11 +134,11 @@ pub struct SessionOptions {
     pub encryption: Encryption,
     /// The certificates that are accepted.
     pub trust: Trust,
-    /// The name in the server's certificate, if it is not that of the address.
+    /// The name in the server's certificate, if it differs from the host in the address.
     pub name_in_certificate: Option<String>,
     /// The size of packets to ask for.
     pub packet_size: PacketSize,
-    /// The longest that connecting and the login may take.
+    /// The longest time that connecting and the login may take together.
     pub login_timeout: Duration,
     /// After this time without a byte from the server, a session asks over another connection whether the server still has it.
     pub silence: Duration,
@@ -194,8 +194,8 @@ fn refuse_fabric_warehouse(endpoint: &Endpoint) -> Result<()> {
     }
 }
 
-/// The options that stand for [variables of sqlcmd](SQLCMD_VARIABLES), and that neither the URL nor an option gives. None
-/// for a URL with a mistake, which [`SessionOptions::parse`] describes.
+/// The options that stand for [variables of sqlcmd](SQLCMD_VARIABLES), and that neither the URL nor an option gives.
+/// Empty for a URL with a mistake, which [`SessionOptions::parse`] describes.
 pub fn left_out(url: &str, options: &BTreeMap<String, String>) -> Vec<&'static str> {
     let Ok(Written { settings, hosts }) = Written::of(url, options) else {
         return Vec::new();
@@ -218,7 +218,7 @@ fn is_set(settings: &BTreeMap<String, String>, name: &str) -> bool {
     value.is_some_and(|value| !matches!(value.as_str(), "no" | "false"))
 }
 
-/// Refuses unknown options. `also` are those that the caller knows.
+/// Refuses unknown options. `also` has the further options that the caller knows.
 pub fn refuse_unknown(options: &BTreeMap<String, String>, also: &[&str]) -> Result<()> {
     let known = || KNOWN.iter().chain(also).copied();
     let Some(unknown) = options

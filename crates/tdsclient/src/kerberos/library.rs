@@ -65,7 +65,7 @@ const SPNEGO: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x02];
 /// `GSS_KRB5_NT_PRINCIPAL_NAME`, 1.2.840.113554.1.2.2.1: the name is taken as it is written.
 const PRINCIPAL_NAME: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x12, 0x01, 0x02, 0x02, 0x01];
 
-/// The server proves who it is, too; tokens cannot be replayed or exchanged.
+/// The flags of mutual authentication, replay detection, sequence detection and integrity.
 const FLAGS: u32 = 2 | 4 | 8 | 32;
 
 /// `GSS_S_CONTINUE_NEEDED`.
@@ -77,7 +77,7 @@ const NO_TICKET: [u32; 3] = [7 << 16, 10 << 16, 11 << 16];
 /// `GSS_C_GSS_CODE` and `GSS_C_MECH_CODE`: whose status it is.
 const OF_GSSAPI: c_int = 1;
 const OF_KERBEROS: c_int = 2;
-/// Texts of one status that are shown.
+/// The most texts of one status that are shown.
 const TEXTS_MAX: usize = 4;
 
 macro_rules! functions {
@@ -145,7 +145,7 @@ impl Context {
         let mut minor = 0;
         let text = Buffer::of(service.as_bytes());
         let kind = Oid::of(PRINCIPAL_NAME);
-        // SAFETY: the text and the OID live until the call returns, which copies them.
+        // SAFETY: the text and the OID live until the call returns, and the call copies them.
         let major = unsafe { (functions.import_name)(&mut minor, &text, &kind, &mut context.name) };
         match major & ERRORS {
             0 => Ok(context),
@@ -257,7 +257,8 @@ impl Negotiation for Context {
 impl Drop for Context {
     fn drop(&mut self) {
         let mut minor = 0;
-        // SAFETY: both are the library's or null, which the calls accept, and are not used after this.
+        // SAFETY: each of the two was made by the library or is null; the calls accept null. They are not used after
+        // this.
         unsafe {
             (self.functions.delete_sec_context)(&mut minor, &mut self.context, null_mut());
             (self.functions.release_name)(&mut minor, &mut self.name);

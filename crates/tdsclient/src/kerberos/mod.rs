@@ -1,8 +1,8 @@
 //! Logins by a Kerberos ticket: the tokens that prove the user to the server, and the server to the user.
 //!
-//! The tokens are made by the system's GSSAPI library (`library.rs`), which is loaded when the first login needs it: the
-//! build needs no headers of it, and a machine without it loses nothing but this way to log in. The library also finds the ticket
-//! (KRB5CCNAME, or a keytab in KRB5_CLIENT_KTNAME) and the realm's servers (KRB5_CONFIG).
+//! The tokens are made by the system's GSSAPI library (`library.rs`), which is loaded when the first login needs it:
+//! the build needs no headers of it, and a machine without it lacks only this way to log in. The library also finds the
+//! ticket (KRB5CCNAME, or a keytab in KRB5_CLIENT_KTNAME) and the realm's servers (KRB5_CONFIG).
 
 mod library;
 
@@ -20,7 +20,7 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// One side of a negotiation.
 pub(crate) trait Negotiation: Send + Sized + 'static {
-    /// The next token, given the last token of the other side, which is empty at the first step.
+    /// The next token. `received` is the last token of the other side; at the first step it is empty.
     fn step(&mut self, received: &[u8]) -> Result<Step, NegotiationFault>;
 }
 
@@ -43,7 +43,7 @@ pub(crate) enum NegotiationFault {
         /// How to fix it.
         hint: String,
     },
-    /// The servers of the realm did not answer in the time of the login.
+    /// The servers of the realm did not answer within the time limit of the login.
     TooLate,
     /// The run was interrupted.
     Interrupted,
@@ -66,7 +66,7 @@ pub(crate) fn step_within<N: Negotiation>(
     let (sender, receiver) = channel();
     thread::spawn(move || {
         let step = negotiation.step(&received);
-        // Nobody waits any more if it took too long.
+        // If the step took too long, nobody waits for its result any more.
         let _ = sender.send(step.map(|step| (negotiation, step)));
     });
     loop {

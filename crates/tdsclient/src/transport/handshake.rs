@@ -97,7 +97,7 @@ impl Transport {
                 .read_tls(&mut rest)
                 .map_err(|error| self.tls_fault(&error.to_string()))?;
             if let Err(error) = connection.process_new_packets() {
-                // The alert tells the server why.
+                // The alert tells the server why the handshake failed.
                 let _ = self.write_records(connection, false);
                 return Err(self.tls_fault(&error.to_string()));
             }

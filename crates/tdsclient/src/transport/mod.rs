@@ -23,22 +23,23 @@ use crate::packets::{FIRST_PACKET_BYTES, HEADER_BYTES, Header, kind, message};
 
 /// The longest that a call of the socket blocks.
 const TICK: Duration = Duration::from_millis(100);
-/// The longest silence within a packet, counted in calls of the socket: the time in which this process is stopped does not count.
-/// Between two packets a server may work for hours, and then its session is checked now and then ([`SilenceChecks`]).
+/// The longest silence within a packet, counted in calls of the socket: the time in which this process is stopped does
+/// not count. Between two packets a server may work for hours, and during this time the session is checked repeatedly
+/// ([`SilenceChecks`]).
 const SILENT_TICKS_MAX: u32 = if cfg!(test) { 3 } else { 600 };
 /// The longest wait for the answer to ATTENTION.
 const ATTENTION_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time of silence after which TCP probes the peer.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
-/// Bytes of an answer. A page of the ledger's units has a few megabytes at most.
+/// The most bytes of an answer. A page of the ledger's units has a few megabytes at most.
 const ANSWER_BYTES_MAX: usize = 256 << 20;
 const READ_BYTES: usize = 32 << 10;
 
 enum Stream {
     Plain(TcpStream),
     Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
-    /// Ended here.
+    /// The connection was closed by this process.
     Closed,
 }
 
@@ -49,18 +50,18 @@ pub(crate) struct Transport {
     interrupt: Arc<Interrupt>,
     /// Bytes that were received and are not yet read.
     input: Vec<u8>,
-    /// The wait fails then.
+    /// The moment at which waits fail.
     deadline: Option<Instant>,
     heeds_interrupt: bool,
     attention_is_sent: bool,
-    /// The session's number in the last packet; 0 before.
+    /// The session's number in the last packet; 0 before the first packet.
     session_number: u16,
     silence: Option<Silence>,
 }
 
 /// What happens if the server is silent, or takes no bytes.
 struct Silence {
-    /// Calls of the socket without a byte, before each check.
+    /// The number of calls of the socket without a byte after which the session is checked.
     ticks: u32,
     checks: SilenceChecks,
 }
@@ -68,7 +69,7 @@ struct Silence {
 /// One wait for the socket.
 #[derive(Default)]
 struct Wait {
-    /// Calls of the socket in which no byte has passed.
+    /// The number of calls of the socket in which no byte has passed.
     silent_ticks: u32,
     /// A check says that no byte will pass. The socket is read once more, because bytes may have come during the check.
     is_hopeless: Option<&'static str>,
@@ -131,7 +132,7 @@ impl Transport {
         self.silence = Some(Silence { ticks, checks });
     }
 
-    /// Whether an interrupt ends waits.
+    /// Sets whether an interrupt ends waits.
     pub(crate) fn heed_interrupt(&mut self, heeds: bool) {
         self.heeds_interrupt = heeds;
     }
@@ -147,7 +148,7 @@ impl Transport {
         self.input.clear();
     }
 
-    /// True if it was not ended here.
+    /// True if this process has not closed the connection.
     pub(crate) fn is_open(&self) -> bool {
         !matches!(self.stream, Stream::Closed)
     }
@@ -431,7 +432,7 @@ mod tests {
 
     use super::*;
 
-    /// A connection to a peer that has sent these bytes, and keeps it open.
+    /// A connection to a peer that has sent these bytes and keeps the connection open.
     fn received(bytes: &[u8]) -> (Transport, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("bound").port();
