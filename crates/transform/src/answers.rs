@@ -1,7 +1,7 @@
 //! Keeps DuckDB's answers about expressions, so that all plans of a run ask each question only once.
 //!
-//! A flow with outputs is planned once for each of them, each time with the conditions of all outputs. Without this, the time of
-//! planning would grow with the square of their number.
+//! A flow with outputs is planned once for each of them, each time with the conditions of all outputs. Without the kept
+//! answers, the time of planning would grow with the square of the number of outputs.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

@@ -210,10 +210,10 @@ pub enum StepErrorKind {
         /// A type of DuckDB that holds the values of all columns unchanged; `None` if expressions cannot use one of them.
         holds_all: Option<String>,
     },
-    /// Too many rows of a record.
+    /// A record would become too many rows.
     #[error("a record would become {} rows, but at most {} are allowed", count(*rows), count(FAN_OUT_MAX))]
     UnpivotRows {
-        /// The number.
+        /// The number of rows.
         rows: u64,
     },
     /// DuckDB itself failed.
@@ -393,16 +393,16 @@ pub enum RunError {
     /// DuckDB returned another number of rows than it was given. No row of the batch is used.
     #[error("DuckDB returned {returned} rows for {given} rows")]
     RowCount {
-        /// The rows of the batch.
+        /// The number of rows of the batch.
         given: usize,
-        /// The rows of the result.
+        /// The number of rows of the result.
         returned: usize,
     },
     /// The texts that steps make for these rows need more memory than one batch may use. No row of the batch is used:
     /// the caller must pass smaller batches.
     #[error("the texts that steps make for {rows} rows need too much memory")]
     TooManyRows {
-        /// The rows of the batch, at least two.
+        /// The number of rows of the batch, at least two.
         rows: usize,
     },
     /// The destination could not number the members that a lookup adds to its reference.
@@ -419,12 +419,12 @@ pub enum RunError {
     KeysTooLarge {
         /// The number of the step, counted from 1.
         step: usize,
-        /// The keys that were found so far.
+        /// The number of keys that were found so far.
         keys: u64,
-        /// The limit.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// A row has a key that the earlier pass over all rows did not find, or found first in a later row.
+    /// A row has a key that the earlier pass over all rows did not find, or that it found only in later rows.
     #[error(
         "step {step}, `distinct_on`: a row has the key {key}, which it did not have when the keys were read: the source has \
          changed since"
@@ -463,7 +463,7 @@ impl RunError {
     }
 }
 
-/// An error of Arrow's.
+/// Converts an error of Arrow.
 pub(crate) fn arrow_error(error: ArrowError) -> RunError {
     RunError::Engine {
         message: error.to_string(),

@@ -19,11 +19,11 @@ use crate::room;
 /// these have a limit of their own ([`room`](crate::room)).
 pub const BUFFER_BYTES_MAX: u64 = 256 << 20;
 
-/// Bytes of DuckDB's library in memory, with what it keeps for each database. Measured.
+/// The measured bytes of memory of DuckDB's library, including the data that it keeps for each database.
 pub const LIBRARY_BYTES: u64 = 64 << 20;
 
-/// Settings before the database opens: it reads and writes no files, loads no extensions, and starts no threads, since
-/// each stream evaluates on its own thread.
+/// Settings that are given before the database opens. They have the effect that it reads and writes no files, loads no
+/// extensions, and starts no threads, since each stream evaluates on its own thread.
 const OPTIONS: [(&str, &str); 4] = [
     ("threads", "1"),
     ("enable_external_access", "false"),
@@ -84,8 +84,8 @@ pub struct EvaluatorError {
 }
 
 impl Evaluator {
-    /// Opens DuckDB with the library that this process uses already, or else with that of the wheel in `site_packages` (the
-    /// folder of installed Python packages).
+    /// Opens DuckDB with the library that this process uses already, or else with the library of the wheel in
+    /// `site_packages` (the folder of installed Python packages).
     pub fn find(site_packages: Option<&Path>) -> Result<Evaluator, EvaluatorError> {
         let hint = |own: Option<&str>| {
             own.unwrap_or("install DuckDB for the Python that runs the command: pip install duckdb")

@@ -42,7 +42,7 @@ pub struct Expression {
 pub struct Named {
     /// The name as DuckDB read it, without quotes.
     pub name: String,
-    /// Its place, in bytes of the expression, or that of the call.
+    /// The range of the name, or of the call, in bytes of the expression.
     pub range: Option<Range<usize>>,
 }
 
@@ -212,7 +212,7 @@ impl Expression {
     }
 }
 
-/// The parse tree of an expression. `length` is that of the expression that the user wrote.
+/// The parse tree of an expression. `length` is the length of the expression that the user wrote.
 fn serialized(link: &Link, expression: &str, length: usize) -> Result<Value, Fault> {
     let text = format!("{PREFIX}{expression}").replace('\'', "''");
     let engine = |message: String| (None, StepErrorKind::Engine { message });

@@ -46,8 +46,8 @@ impl Folds {
             match self.case {
                 false => push(letter),
                 true if letter.is_ascii() => push(letter.to_ascii_lowercase()),
-                // The letter is converted to upper case first, because there the forms of a letter become equal: those
-                // of sigma, for example, and of sharp s.
+                // The letter is converted to upper case first, because in upper case the forms of a letter are equal,
+                // such as the two forms of sigma, or sharp s and ss.
                 true => letter
                     .to_uppercase()
                     .flat_map(char::to_lowercase)

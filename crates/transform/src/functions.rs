@@ -130,7 +130,7 @@ const OF_OTHER_ROWS: Refusal = (
     "load the other rows in a flow of their own",
 );
 
-/// Functions whose reason DuckDB's catalog does not have, or has wrongly.
+/// Functions for which DuckDB's catalog has no reason, or a wrong one.
 const REFUSED: [(&str, Refusal); 7] = [
     (
         "error assert_true",

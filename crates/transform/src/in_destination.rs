@@ -1,9 +1,9 @@
 //! Steps that a destination evaluates itself, in the statement by which it adds rows, if the destination is also
 //! DuckDB.
 //!
-//! The statement is made by the same functions as that of the runner ([`statement::kept`]). The statement returns only
-//! how many rows it has added. So it fails as a whole if the runner might reject one of the rows, even if the runner
-//! would keep this row after a closer look. Then the runner evaluates the rows. Steps that do more than evaluate
+//! The statement is made by the same functions as the runner's statement ([`statement::kept`]). The statement returns
+//! only how many rows it has added. So it fails as a whole if the runner might reject one of the rows, even if the
+//! runner would keep this row after a closer look. Then the runner evaluates the rows. Steps that do more than evaluate
 //! expressions are not given to a destination: [`of`] returns the reason.
 
 use inrush_rows::column_type::ColumnType;

@@ -1,4 +1,5 @@
-//! Evaluates the steps for a single row whose careful statement fails as a whole, by one statement for each expression.
+//! Evaluates the steps for a single row for which the careful statement fails as a whole: it runs one statement for
+//! each expression.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray};

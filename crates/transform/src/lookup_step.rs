@@ -23,13 +23,13 @@ pub struct LookupSpec {
     pub name: String,
     /// The reference.
     pub reference: Arc<Reference>,
-    /// The key: a column of the flow, and the column of the reference, with its type, that it is compared with.
+    /// The key, as pairs of columns: a column of the flow, and the column of the reference with which it is compared.
     pub on: Vec<(String, InputColumn)>,
     /// Differences between texts of the key that are ignored.
     pub folds: Folds,
     /// The columns that are added to the rows: their names in the flow, with the types of the reference.
     pub take: Vec<InputColumn>,
-    /// What happens to rows whose key is not there.
+    /// What happens to rows whose key is not in the reference.
     pub unmatched: Unmatched,
 }
 
@@ -44,7 +44,7 @@ pub struct PlannedLookup {
 }
 
 impl PlannedLookup {
-    /// The members that it adds to its reference, if it does.
+    /// The members that the lookup adds to its reference; `None` if it adds none.
     pub fn members(&self) -> Option<&Arc<Members>> {
         match &self.spec.unmatched {
             Unmatched::Add(members) => Some(members),

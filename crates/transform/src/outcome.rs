@@ -16,7 +16,7 @@ pub struct Stepped {
     /// The origin of each row: the index of its input row, multiplied by `fan_out`, plus its own index among the rows
     /// that were made of the input row. `None` if the rows are the input rows, each once.
     pub origins: Option<Vec<u64>>,
-    /// The most rows that a row becomes.
+    /// The most rows that are made of an input row.
     pub fan_out: u64,
     /// The rows that a step rejects, in their order.
     pub faults: Vec<RowFault>,

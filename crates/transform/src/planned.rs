@@ -65,7 +65,7 @@ pub enum StepAction {
 pub struct PlannedOutput {
     /// The outputs as the package has them.
     pub spec: OutputSpec,
-    /// The outputs that take a row, as a part of a statement: a BIGINT with a bit for each.
+    /// The part of a statement that returns which outputs take a row: a BIGINT with a bit for each output.
     pub sql: String,
 }
 
@@ -120,9 +120,9 @@ pub struct DerivedColumn {
 /// infinity.
 #[derive(Clone, Debug, Default)]
 pub struct FiniteDates {
-    /// In functions that are NULL for such a date.
+    /// Columns in functions that are NULL for such a date.
     pub in_functions: Vec<String>,
-    /// In differences of dates, which are numbers for such a date.
+    /// Columns in differences of dates. Such a difference is a number even if a date is infinite.
     pub in_differences: Vec<String>,
 }
 

@@ -1,6 +1,6 @@
 //! Finds the reasons why an expression failed for rows of a batch.
 //!
-//! DuckDB gives a reason only if a statement fails, so it takes a statement for each row. An expression has the same
+//! DuckDB gives a reason only if a statement fails, so a statement for each row is needed. An expression has the same
 //! result for the same values, so rows with equal values share one statement.
 
 use std::collections::HashMap;

@@ -20,10 +20,11 @@ use inrush_rows::column_type::ColumnType;
 use inrush_rows::quantity;
 use memchr::memmem;
 
-/// Bytes of the texts that steps make for the rows that pass together.
+/// The most bytes of the texts that steps make for the rows that are evaluated together.
 pub const ROOM_BYTES: usize = 16 << 20;
 
-/// A row that is evaluated alone may use this many times the size of its own texts in addition, so that a long text can be changed.
+/// A row that is evaluated alone has additional room: this many times the size of its own texts, so that a long text
+/// can be changed.
 pub const OWN_TEXT_COPIES: usize = 4;
 
 /// The most bytes of a character.
@@ -120,7 +121,8 @@ pub fn use_checks(link: &Link) -> AdbcResult<()> {
     Ok(())
 }
 
-/// The first function of the [macros](MACROS) whose name is in an expression, as a function or in any other word.
+/// The first function of the [macros](MACROS) whose name occurs in an expression, as a function or as a part of any
+/// word.
 pub(crate) fn replaced_in(sql: &str) -> Option<&'static str> {
     let sql = sql.to_lowercase();
     let names = MACROS
@@ -213,7 +215,7 @@ fn take(bytes: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// The reason of a row whose texts have no room.
+/// The reason of the reject of a row whose texts have no room.
 pub(crate) fn too_long(bytes: usize) -> String {
     format!(
         "the texts that it makes for this row need more than {} of memory; shorten its arguments, for example with left(...)",
@@ -239,8 +241,8 @@ fn look_at_replaced(texts: &[&[u8]]) -> Result<(), String> {
 }
 
 /// Takes room for a replacement of matches. `texts` are a text, and the replacement for the matches of a regular
-/// expression. There is at most one match for each letter and one at the end. All matches together are not longer than
-/// the text, and so are those of a group (`\\1`).
+/// expression. There is at most one match for each letter and one at the end. All matches together are at most as long
+/// as the text, and so are all matches of a group (`\\1`).
 fn look_at_matched(texts: &[&[u8]]) -> Result<(), String> {
     let [text, put] = texts else {
         return Ok(());

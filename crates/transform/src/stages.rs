@@ -1,4 +1,5 @@
-//! All steps of a flow: expressions, which DuckDB evaluates, and the others, which this crate does itself.
+//! All steps of a flow: steps with expressions, which DuckDB evaluates, and the other steps, which this crate runs
+//! itself.
 //!
 //! Consecutive steps with expressions are one stage, with one statement; each other step is a stage of its own. The rows
 //! that a stage keeps, with the columns that it adds, go into the next one.
@@ -341,7 +342,7 @@ impl Staged {
         groups
     }
 
-    /// The most rows that a row becomes.
+    /// The most rows that are made of an input row.
     pub fn fan_out(&self) -> u64 {
         let rows = self.steps.iter().map(|step| match step {
             StagedStep::Unpivot(unpivot) => unpivot.fan_out(),

@@ -95,8 +95,8 @@ pub fn kept(
     let bad: Vec<String> = failed.chain(odd.iter().cloned()).collect();
     let left_out = conditions(is_where).into_iter();
     let left_out: Vec<String> = left_out.map(|name| format!("{name} IS NOT TRUE")).collect();
-    // DuckDB must call this function for each row, so it evaluates the condition after all expressions, whose failures
-    // come first.
+    // DuckDB must call this function for each row, so DuckDB evaluates the condition after all expressions. Their
+    // failures come first.
     const FAILS: &str = "THEN CAST(error('a row does not pass the steps') AS BOOLEAN)";
     let mut cases = [
         (bad, FAILS),
@@ -183,7 +183,7 @@ impl Part<'_> {
 }
 
 struct Builder {
-    /// The innermost statement so far.
+    /// The statement with all steps that were added so far.
     sql: String,
     /// Conditions for a row that all steps so far have kept.
     alive: Vec<String>,

@@ -6,8 +6,8 @@
 //! timestamp       MINUS_INFINITY, INFINITY          -i64::MAX, i64::MAX
 //! ```
 //!
-//! Timestamps of batches after 294247-01-10 do not fit into DuckDB's, and those of DuckDB before 4714 BC do not fit into
-//! batches ([`inrush_rows::timestamp`]). Results that are dates outside of PostgreSQL's do not fit, either
+//! Timestamps of batches after 294247-01-10 do not fit into DuckDB's, and those of DuckDB before 4714 BC do not fit
+//! into batches ([`inrush_rows::timestamp`]). Results that are dates outside of PostgreSQL's range do not fit, either
 //! ([`inrush_rows::calendar`]). Such a value rejects its row.
 
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use arrow_schema::{DataType, TimeUnit};
 use inrush_rows::calendar::{DAYS_MAX, DAYS_MIN};
 use inrush_rows::timestamp;
 
-/// An array on the other side, and the rows whose values do not exist there, which are NULL in it.
+/// A converted array, and the rows whose values do not exist on the other side. The array has NULL for them.
 pub struct Crossed {
     /// The values.
     pub array: ArrayRef,
@@ -92,7 +92,8 @@ pub fn out_of_duckdb(array: &ArrayRef) -> Crossed {
     }
 }
 
-/// Texts without a NUL byte, which text in a database cannot hold. `bytes` are those of all texts.
+/// The texts; texts with a NUL byte become NULL, because text in a database cannot contain this byte. `bytes` are the
+/// bytes of all texts.
 fn texts(array: &ArrayRef, bytes: &[u8], view: impl FnOnce() -> ArrayRef) -> Crossed {
     let views = view();
     let lost = match memchr::memchr(0, bytes) {
@@ -117,13 +118,13 @@ fn unchanged(array: &ArrayRef) -> Crossed {
     }
 }
 
-/// The numbers of an array, each through `cross`; the array itself if all stay as they are.
+/// Converts each number of an array by `cross`. Returns the array itself if no number changes.
 fn crossed<T: ArrowPrimitiveType>(
     array: &ArrayRef,
     own: &PrimitiveArray<T>,
     cross: impl Fn(T::Native) -> Option<T::Native>,
 ) -> Crossed {
-    // Numbers below NULLs have no meaning, but looking at them is quicker than leaving them out.
+    // The numbers in the places of NULLs have no meaning, but to check them, too, is quicker than to skip them.
     if own
         .values()
         .iter()

@@ -48,8 +48,8 @@ pub fn sql_name(column_type: &ColumnType) -> String {
     sql_type(column_type).unwrap_or_else(|(words, _)| words.to_owned())
 }
 
-/// A type of DuckDB that holds all values of these types unchanged: that of numbers or times if there is one, or else text.
-/// `None` if DuckDB does not have one of the types.
+/// A type of DuckDB that holds all values of these types unchanged: a type of numbers or times if there is one,
+/// otherwise text. `None` if DuckDB does not have one of the types.
 pub fn type_that_holds<'a>(types: impl Iterator<Item = &'a ColumnType>) -> Option<String> {
     let mut common: Option<ColumnType> = None;
     for own in types {
@@ -222,7 +222,7 @@ mod tests {
             (vec![Int64, Int16, Int32], "BIGINT"),
             (vec![Int16, Float32], "FLOAT"),
             (vec![Int16, Float32, Int32], "DOUBLE"),
-            // Some whole numbers of 64 bits have no float.
+            // Some whole numbers of 64 bits are not exact as a float.
             (vec![Float64, Int64], "VARCHAR"),
             (vec![Int64, decimal(15, 2)], "DECIMAL(21,2)"),
             (vec![decimal(15, 2), decimal(10, 6)], "DECIMAL(19,6)"),

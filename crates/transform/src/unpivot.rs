@@ -28,9 +28,9 @@ const NAMED_MAX: usize = 8;
 pub struct UnpivotSpec {
     /// The columns, each of which becomes a row.
     pub columns: Vec<String>,
-    /// The new column with the name of the column.
+    /// The name of the new column whose values are the names of `columns`.
     pub name: String,
-    /// The new column with its value.
+    /// The name of the new column whose values are the values of `columns`.
     pub value: String,
 }
 
@@ -144,7 +144,8 @@ impl PlannedUnpivot {
         &self.unused
     }
 
-    /// Notes which of its columns later steps use. Repeating the others would cost the square of their number.
+    /// Notes which of its columns later steps use. If the values of all columns were repeated, the cost would grow with
+    /// the square of the number of columns.
     pub(crate) fn note_used(&mut self, used: &BTreeSet<&str>) {
         let columns = self.columns.iter().zip(&self.spec.columns);
         let unused = columns.filter(|(_, name)| !used.contains(name.as_str()));
@@ -228,7 +229,7 @@ fn common_type<'a>(
     Ok(common)
 }
 
-/// Makes the rows. The other columns of a row are the same in each of its rows.
+/// Makes the rows. The other columns of a row have the same values in each row that is made of it.
 pub(crate) fn unpivoted(
     planned: &PlannedUnpivot,
     batch: &RecordBatch,

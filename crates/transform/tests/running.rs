@@ -418,7 +418,7 @@ fn a_result_that_is_no_number_rejects_its_row_unless_an_argument_is_none() {
     assert_eq!(lost, [(2, Some("root")), (3, Some("root"))]);
     let reason = &stepped.faults[0].reason;
     assert!(reason.contains("step 1 is not a number (NaN)"), "{reason}");
-    // Arguments that are special numbers have such results.
+    // If an argument is a special number, the result may be one, too.
     let steps = [
         derive(&[("number", "CAST(word AS DOUBLE)")]),
         derive(&[("double", "number * 2"), ("none", "number - number")]),
@@ -541,7 +541,7 @@ fn an_error_that_try_does_not_catch_rejects_its_row_alone() {
 #[test]
 fn a_batch_that_is_interrupted_says_so() {
     let Some(evaluator) = evaluator() else { return };
-    // Long enough to be interrupted: DuckDB looks for that between its vectors.
+    // Long enough to be interrupted: DuckDB checks for an interrupt between its vectors.
     let slow = "levenshtein(rpad(word, 300, 'ab'), rpad(word, 300, 'ba'))";
     let planned = Arc::new(plan(evaluator, &[derive(&[("x", slow)])]).expect("a plan"));
     let runner = StepRunner::new(evaluator, &planned).expect("a runner");

@@ -26,7 +26,7 @@ pub(crate) struct Attributed<'a> {
     pub waits: Waits,
     /// The causes of its reading.
     pub source_waits: SourceWaits,
-    /// The parts of a second in the steps of a flow.
+    /// How a second in the steps of a flow is divided into parts.
     pub stepping: ByPart,
     /// Seconds by part; they add up to the time that loading took.
     pub parts: ByPart,

@@ -9,7 +9,7 @@ use crate::wait_events::is_other;
 /// The system's figures of a backend's process, compared with the samples of its waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Process {
-    /// Share of the waits for it during which it was stopped.
+    /// The share of the waits for the backend in which its process was stopped.
     pub stopped: f64,
     /// Share of its time in disk wait events in which it ran on a CPU, because the kernel copies pages.
     pub disk_on_cpu: f64,
@@ -60,8 +60,8 @@ impl<'a> BackendTime<'a> {
         share.min(1.0) * all_s
     }
 
-    /// Seconds that the backend was busy, group by group. If a group has no samples, the CPU time that it is known to have
-    /// used is a lower bound; that covers the whole run, so the two are not added.
+    /// Seconds that the backend was busy, group by group. If a group has no samples, the known CPU time of the backend
+    /// is a lower bound. The CPU time covers the whole run, so the two are not added.
     pub(crate) fn busy_s(&self, known_cpu_s: Option<f64>) -> f64 {
         let groups = self.groups.iter();
         let seen_s: f64 = groups
@@ -70,7 +70,7 @@ impl<'a> BackendTime<'a> {
         seen_s.max(known_cpu_s.unwrap_or(0.0))
     }
 
-    /// The part of the time without a wait event in which the process was not awake, neither stopped nor at a disk. A
+    /// The part of the time without a wait event in which the process was neither awake nor stopped nor at a disk. A
     /// backend does not sleep without a wait event, so it was sampled at biased moments: if the loader does not get a
     /// CPU, the sampling thread does not either, and it then samples when the loader has just sent something.
     pub(crate) fn cpu_too_much(&self) -> f64 {

@@ -45,7 +45,7 @@ pub(crate) struct Cpu {
     pub backends_s: Option<f64>,
     /// CPU seconds of the source's backends, if they run on this machine and were sampled.
     pub sources_s: Option<f64>,
-    /// The cores that none of them used, if known.
+    /// CPU seconds of all other processes; 0 if unknown.
     pub others_s: f64,
     /// CPU seconds that the host took.
     pub stolen_s: f64,

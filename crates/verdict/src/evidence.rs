@@ -12,7 +12,7 @@ use crate::verdict::Cause;
 use crate::wait_events::{is_internal, is_of_disk, is_other};
 use inrush_rows::quantity::{count, counted};
 
-/// A share below it is not worth a clause.
+/// A share below this is not worth a clause.
 const WORTH: f64 = 0.02;
 /// The number of wait events that are named.
 const EVENTS_MAX: usize = 3;
@@ -44,7 +44,7 @@ pub(crate) fn evidence(facts: &Facts, cause: Cause) -> Vec<String> {
     }
 }
 
-/// How units were stored, and why by COPY.
+/// How units were stored and, if they went by COPY, the reason.
 fn stored_by(stored: &StoredUnits) -> String {
     let units = counted(stored.units, "unit");
     match (&*stored.way, &stored.reason) {

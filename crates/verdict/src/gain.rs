@@ -1,5 +1,4 @@
-//! The most time that a change can save. Behind the first limit of a load is a second one, which remains after the
-//! change.
+//! The most time that a change can save. If the change removes the first limit of a load, the next limit remains.
 
 use crate::cpu::Holder;
 use crate::facts::Facts;
@@ -53,7 +52,8 @@ pub(crate) fn gain_with_streams(facts: &Facts, cause: Cause, streams: usize) -> 
     spread_s.min(gain_without(facts, cause))
 }
 
-/// The stream that would still take longest. Without a long tail, each takes an equal part of all work.
+/// The time of the stream that would still take longest. Without a long tail, each stream would take an equal part of
+/// all work.
 fn slowest_stream_s(facts: &Facts, cause: Cause) -> f64 {
     if cause == Cause::Coordination {
         let work_s = facts.stream_s() - facts.parts.of_cause(cause);
@@ -71,7 +71,7 @@ fn slowest_rest_s(facts: &Facts, causes: &[Cause]) -> f64 {
     rests_s.fold(0.0, f64::max)
 }
 
-/// The thread or backend that ran longest, because one thread can use at most one core.
+/// The time of the thread or backend that ran longest: one thread can use at most one core.
 fn threads_s(facts: &Facts) -> f64 {
     let ran_s = facts.streams.iter().map(|stream| {
         let thread_s = stream.series.cpu_us.as_deref().map_or(0.0, seconds_of);
@@ -85,7 +85,7 @@ fn threads_s(facts: &Facts) -> f64 {
 }
 
 /// The CPU seconds of the loader and the backends divided by all cores. If only these two use the cores and one of them
-/// moves to another machine, each gets that many cores.
+/// moves to another machine, each of them can use as many cores as both together now.
 fn shared_cpu_s(facts: &Facts, holder: Holder) -> f64 {
     let cpu = &facts.cpu;
     let backends_s = cpu.backends_s.unwrap_or(0.0);
@@ -130,7 +130,7 @@ fn source_backends_s(facts: &Facts, cause: Cause) -> f64 {
     }
 }
 
-/// The CPU seconds of everything else, divided by all cores.
+/// The CPU seconds of everything except the cause, divided by all cores.
 fn cpu_s(facts: &Facts, cause: Cause) -> f64 {
     let cpu = &facts.cpu;
     let servers_s = cpu.servers_s();
@@ -193,7 +193,7 @@ fn limits_by_itself(link: &Link) -> bool {
     link.has_queue() || link.limit() == Part::Loss
 }
 
-/// The time of a paced load: that of its bytes at that pace.
+/// The time of a paced load: its bytes divided by the pace.
 fn pace_s(facts: &Facts, cause: Cause) -> f64 {
     let paced = facts.share(facts.in_phase(Phase::PaceWait));
     if cause != Cause::Pace && paced >= PACED {

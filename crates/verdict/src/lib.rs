@@ -1,12 +1,12 @@
 //! The measurements of a run, and the verdict: what limited it. This crate does no I/O and reads no clock: the engine
 //! measures, the report keeps the measurements, and the verdict can be computed again from any report.
 //!
-//! [`verdict()`] divides the time of each stream completely. The work of the stream itself is measured (`timeline`). The
-//! reason for each wait is found from the other side: the feeds (`feeding`), the samples of its backend (`samples`, `waits`),
-//! those of the source's backend that sends it rows (`source_waits`), its connection (`network`). The sums are checked
-//! against other facts of the run (`facts`, `cpu`, `tail`), and put into words (`evidence`, `advice` with its `gain`,
-//! `source_words` for the causes of a source database, `line`). A load that is over within a second has no verdict
-//! (`too_short`). How a wait is divided: `docs/design/verdict.md`.
+//! [`verdict()`] divides the time of each stream completely. The work of the stream itself is measured (`timeline`).
+//! The reason for each wait is found from the other side: the feeds (`feeding`), the samples of the stream's backend
+//! (`samples`, `waits`), the samples of the source's backend that sends it rows (`source_waits`), and the stream's
+//! connection (`network`). The sums are checked against other facts of the run (`facts`, `cpu`, `tail`), and put into
+//! words (`evidence`, `advice` with its `gain`, `source_words` for the causes of a source database, `line`). A load
+//! that is over within a second has no verdict (`too_short`). `docs/design/verdict.md` describes how a wait is divided.
 
 mod advice;
 mod attribute;

@@ -8,7 +8,7 @@ use crate::verdict::{Advice, Cause, CauseShare};
 
 /// The second cause is named if it has this share of the first one's time.
 const CLOSE: f64 = 0.5;
-/// It must also have this share of all time.
+/// The second cause is named only if it also has this share of all time.
 const CONSIDERABLE: f64 = 0.15;
 /// A smaller gain than this share is not mentioned.
 const GAIN_MIN: f64 = 0.03;
@@ -19,7 +19,7 @@ pub(crate) fn is_close(first: &CauseShare, other: &CauseShare) -> bool {
 }
 
 /// The holder of this machine's CPUs, if the lack of CPUs of the loader and of the server are the first two causes. The
-/// line names them as one, because what helps one helps the other.
+/// line names them as one, because a change that helps against one also helps against the other.
 pub(crate) fn both_cpus(facts: &Facts, causes: &[CauseShare]) -> Option<Holder> {
     let cpus = [Cause::ClientCpu, Cause::DestinationCpu];
     let [first, second, ..] = causes else {

@@ -4,9 +4,9 @@
 //! receiver's window was shut. A shut window points to the receiver, or to something between that receives bytes and
 //! forwards them. An open window with data to deliver points to the network. The network has three limits. Loss shows
 //! as segments that were sent again. A full link makes a queue, so the round trip is much longer than the shortest one.
-//! A long round trip without a queue means that a window is too small for it: the receiver's, that of congestion
-//! control, or our send buffer, which holds the bytes in flight (the kernel does not count the time that the send
-//! buffer limits if a program waits for many sockets at once).
+//! A long round trip without a queue means that a window is too small for it: the receiver's window, the window of
+//! congestion control, or our send buffer, which holds the bytes in flight (the kernel does not count the time that the
+//! send buffer limits if a program waits for many sockets at once).
 //!
 //! Two of these look alike at first. Loss also happens when a queue overflows; then the queue shows that the link is
 //! full. And if a window is too small for the round trip, a few lost segments cost nothing: loss limits only a
@@ -51,9 +51,9 @@ pub(crate) struct Link {
     pub sent_again: u64,
     /// Seconds with data to deliver while the stream waited for a block to be taken.
     pub busy_s: f64,
-    /// The part of it with an open window of the receiver.
+    /// The part of `busy_s` in which the receiver's window was open.
     pub open_s: f64,
-    /// The part of it with a closed window of the receiver.
+    /// The part of `busy_s` in which the receiver's window was shut.
     pub shut_s: f64,
     /// The usual rate at which the receiver acknowledged, bytes per second.
     pub delivery_rate: f64,
@@ -182,7 +182,7 @@ impl Link {
             && (self.send_buffer_share >= WINDOW_SHARE || self.filled() < WINDOW_FULL)
     }
 
-    /// True if congestion control paces it at the measured rate of the link.
+    /// True if congestion control paces the connection at the measured rate of the link.
     fn is_paced(&self) -> bool {
         self.receiver_share + self.send_buffer_share < WINDOW_SHARE
             && PACED.contains(&self.filled())
@@ -194,8 +194,8 @@ impl Link {
         self.round_trip_min_us >= ROUND_TRIP_LONG_US
     }
 
-    /// True if there is more than one machine's memory between the two ends: another peer, or an address of this
-    /// machine whose packets are delayed, queued or lost.
+    /// True if the packets do more than pass through the memory of one machine: the peer is another machine, or it is
+    /// an address of this machine whose packets are delayed, queued or lost.
     pub(crate) fn is_a_network(&self) -> bool {
         !self.is_loopback || self.is_long() || self.has_queue() || self.is_lossy()
     }

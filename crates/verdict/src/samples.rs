@@ -30,7 +30,7 @@ pub(crate) enum Group {
     Send,
     /// It waited for other work of the server.
     Server,
-    /// It read: of samples of the source's backends only.
+    /// It read. Only samples of the source's backends have this activity.
     Read,
     /// It did not wait for the server.
     Work,
@@ -134,13 +134,13 @@ impl Joint {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct States {
     shares: [f64; STATES.len()],
-    /// The number of samples they are based on.
+    /// The number of samples on which the frequencies are based.
     pub samples: f64,
 }
 
 impl States {
-    /// The frequencies during an activity of the stream, from its own samples and those of all; `None` if there are too
-    /// few.
+    /// The frequencies during an activity of the stream, from its own samples and the samples of all streams; `None` if
+    /// there are too few.
     pub(crate) fn during(group: Group, own: &Joint, pooled: &Joint) -> Option<States> {
         let pooled_count = pooled.in_group(group);
         if pooled_count < SAMPLES_MIN {
@@ -157,12 +157,12 @@ impl States {
         })
     }
 
-    /// Its share, 0 to 1.
+    /// The share of a state, 0 to 1.
     pub(crate) fn share(&self, state: BackendState) -> f64 {
         self.shares[state as usize]
     }
 
-    /// While the stream was between phases, and the backend had something to do.
+    /// The frequencies while the stream was between phases and the backend had something to do.
     pub(crate) fn busy_between(own: &Joint) -> Option<States> {
         let for_us = [BackendState::Client, BackendState::Idle];
         let busy = STATES.map(|state| match for_us.contains(&state) {
@@ -184,7 +184,8 @@ impl States {
         self
     }
 
-    /// The share that it waited for us: for bytes, for a statement, or until its own bytes were taken.
+    /// The share of the time in which the backend waited for us: for bytes, for a statement, or until its own bytes
+    /// were taken.
     pub(crate) fn waits_for_us(&self) -> f64 {
         self.share(BackendState::Client) + self.share(BackendState::Idle)
     }

@@ -121,8 +121,8 @@ fn of_backend(states: &States, process: &Process, workers: f64) -> ByPart {
     shares
 }
 
-/// Seconds of the reading in which the stream's thread ran, or waited for a CPU. The time that the thread was awake is
-/// assigned to the phases that need a CPU first; only the rest counts here.
+/// Seconds of the reading in which the stream's thread ran, or waited for a CPU. The time in which the thread was awake
+/// is first assigned to the phases that need a CPU; only the rest counts here.
 fn receiving_s(series: &StreamSeries, timeline: &Timeline) -> f64 {
     let Some(cpu_us) = series.cpu_us.as_deref() else {
         return 0.0;

@@ -13,7 +13,7 @@ use crate::verdict::{Advice, Cause};
 use crate::wait_events::{is_of_client, is_of_disk};
 use inrush_rows::quantity::count;
 
-/// A share below it is not worth a clause.
+/// A share below this is not worth a clause.
 const WORTH: f64 = 0.02;
 /// A longer round trip than this, in microseconds, is one between distant machines.
 const ROUND_TRIP_LONG_US: u32 = 1_000;
@@ -100,7 +100,7 @@ pub(crate) fn other(facts: &Facts) -> Vec<String> {
     clauses
 }
 
-/// The share of the samples in these states, of those taken while streams waited for rows.
+/// Of the samples that were taken while streams waited for rows, the share in these states.
 fn share_of_samples(facts: &Facts, verb: &str, states: &[BackendState]) -> Option<String> {
     let waits = facts.source_wait_samples();
     let seen: f64 = states

@@ -5,7 +5,7 @@ use crate::measurements::StreamSeries;
 use crate::parts::{ByPart, Part};
 use crate::timeline::{CPU_PHASES, Timeline, seconds_of};
 
-/// The parts of a second in the steps.
+/// How a second in the steps is divided into parts.
 pub(crate) fn stepping(series: &StreamSeries, timeline: &Timeline) -> ByPart {
     let mut parts = ByPart::default();
     let ran = ran_share(series, timeline);

@@ -17,9 +17,9 @@ pub(crate) struct Tail {
     pub length_s: f64,
     /// The number of streams that ran for most of that time.
     pub running: usize,
-    /// The cause in that time, with its share of the tail.
+    /// The largest cause in that time.
     pub cause: Cause,
-    /// Its share of the tail.
+    /// The share of this cause in the tail.
     pub share: f64,
     /// Bytes of text a second that it read in the tail.
     pub rate: f64,

@@ -17,7 +17,7 @@ pub(crate) fn sane_seconds(seconds: f64) -> f64 {
     }
 }
 
-/// Microseconds of a step as seconds; an unmeasured step has none.
+/// Microseconds of a step as seconds; 0 for an unmeasured step.
 pub(crate) fn seconds_at(series: &[u32], step: usize) -> f64 {
     series.get(step).map_or(0.0, |&us| f64::from(us) / 1e6)
 }
@@ -48,9 +48,9 @@ pub(crate) struct Step {
     /// Its length, shorter if the stream ended within it.
     pub length_s: f64,
     phases_s: [f64; PHASES.len()],
-    /// Between phases, while the thread had something to do.
+    /// Seconds between phases in which the thread had something to do.
     pub between_s: f64,
-    /// Between phases, while the thread neither ran nor waited for a CPU, in the middle of its work.
+    /// Seconds between phases, in the middle of the work, in which the thread neither ran nor waited for a CPU.
     pub idle_s: f64,
     /// The time before its first piece of work.
     pub not_begun_s: f64,
@@ -68,7 +68,7 @@ impl Step {
 pub(crate) struct Timeline {
     /// Steps until the stream ended, as far as they were measured.
     pub steps: Vec<Step>,
-    /// When it ended.
+    /// Seconds from the start of loading until the stream ended.
     pub ended_s: f64,
     /// Seconds before its end that no step covers.
     pub unmeasured_s: f64,
@@ -224,8 +224,9 @@ pub(crate) fn spread<const N: usize>(steps: &mut [[f64; N]], lengths: &[f64]) {
     }
 }
 
-/// The part of the time between phases that a thread slept. The time that it ran or waited for a CPU is first counted
-/// for the phases that need a CPU. A thread that sleeps because of a limit of the control group does not lack work.
+/// The part of the time between phases in which a thread slept. The time in which it ran or waited for a CPU is first
+/// counted for the phases that need a CPU. A thread that sleeps because of a limit of the control group does not lack
+/// work.
 fn idle(
     series: &StreamSeries,
     measurements: &Measurements,

@@ -19,7 +19,7 @@ pub(crate) fn is_of_client(event: &str) -> bool {
     is_of(event, &["Client:", "Network IO:"])
 }
 
-/// True if a backend with this event waits for another one inside the server.
+/// True if a backend with this event waits for another backend inside the server.
 pub(crate) fn is_internal(event: &str) -> bool {
     const CLASSES: [&str; 4] = ["LWLock:", "BufferPin:", "Latch:", "Buffer Latch:"];
     let is_of_disk = event.starts_with("LWLock:WAL") || event == "LWLock:BufferIO";

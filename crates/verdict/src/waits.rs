@@ -5,8 +5,8 @@
 //! by chance some pairs of samples show both waiting although they never waited at the same time. Arithmetic gives
 //! bounds. Let W be the seconds that the stream waits, A the seconds that it works, and C the seconds that the backend
 //! waits for us. Then both wait for at least C - A seconds, and for at most the smaller of W and C. If the connection
-//! cannot hold data back, only the lower bound counts, plus what is seen beyond chance. If it is a network, the time
-//! with data in flight counts, within both bounds.
+//! cannot hold data back, only the lower bound counts, plus the common waits that are seen more often than by chance.
+//! If it is a network, the time with data in flight counts, within both bounds.
 //!
 //! The usual rule gives the same result: the step that is never idle is the limit, so a backend that hardly ever waits
 //! is the limit, whatever the figures of the network.
@@ -189,7 +189,7 @@ impl Judge<'_> {
         shares.add(Part::HandOver, between - network);
     }
 
-    /// What limits a connection; a connection that sent little is judged by all of them combined.
+    /// What limits a connection; a connection that sent little is judged by all connections combined.
     fn limit(&self, link: &Link) -> Part {
         let own = link.limit();
         match &self.witness.network {
@@ -266,7 +266,7 @@ impl Judge<'_> {
         let wal = if wal >= WAL_MOST { wal } else { 0.0 };
         shares.add(Part::Internal, internal * (1.0 - wal));
         shares.add(Part::Wal, internal * wal);
-        // Waits for parallel workers are waits for what these compute.
+        // Waits for parallel workers count as computing, because the workers compute.
         let other = states.share(BackendState::Other);
         let workers = share_of_workers(self.series.backend.as_ref());
         shares.add(Part::Compute, other * workers);
@@ -308,8 +308,9 @@ impl Judge<'_> {
         shares.scaled_to(1.0)
     }
 
-    /// CPU seconds that the destination spent on this stream, if known: those of its backend, an equal share of those
-    /// of all backends, or of the loader's other threads if the destination is part of the loader.
+    /// CPU seconds that the destination spent on this stream, if known: the CPU seconds of its backend; otherwise an
+    /// equal share of the CPU seconds of all backends, or of the loader's other threads if the destination is part of
+    /// the loader.
     fn known_backend_cpu_s(&self) -> Option<f64> {
         let backend = self.series.backend.as_ref();
         if let Some(seconds) = backend.and_then(awake_s) {

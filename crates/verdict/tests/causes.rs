@@ -39,7 +39,7 @@ fn a_server_that_computes() {
     let verdict = expect(&run, Cause::DestinationCpu);
     assert!(share(&verdict, Cause::DestinationCpu) > 0.5);
     assert!(share(&verdict, Cause::ClientCpu) < 0.4);
-    // The machine is full: only another one helps, and more streams do not.
+    // The machine is full: only another machine helps, and more streams do not.
     let advice = made::advice(&verdict);
     assert!(advice.change.contains("another machine"), "{advice:?}");
     assert!(advice.gain_s < 14.0);

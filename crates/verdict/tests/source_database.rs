@@ -140,7 +140,7 @@ fn files_that_are_read_from_the_cache() {
     expect(&run, Cause::SourceDatabaseCpu);
 }
 
-/// A backend that waits to send, before a stream that waits to receive.
+/// A backend that waits to send, while its stream waits to receive.
 fn sending() -> Source {
     source()
         .seen(Read, &[(Client, 150), (Cpu, 20)])

@@ -64,7 +64,7 @@ fn a_lock_and_loss() {
     }
 }
 
-/// A second cause that is small is in the table alone.
+/// A second cause that is small is only in the table, and not in the line.
 #[test]
 fn a_small_second_cause_is_left_out_of_the_line() {
     let mostly = stream(&[(Read, 0.8), (Convert, 0.1), (SendWait, 0.1)])
@@ -200,7 +200,7 @@ fn a_load_that_was_over_before_the_first_look() {
     let line = &verdict.line;
     assert!(line.ends_with(" A longer load would decide it."), "{line}");
     assert!(!line.contains("did not tell"), "{line}");
-    // If the destination may not be a server, less is promised.
+    // If it is unknown whether the destination is a server, less is promised.
     let line = run(0.1).stream(short).verdict().line;
     assert!(line.ends_with(" A longer load would show more."), "{line}");
     assert!(line.contains(over), "{line}");
@@ -346,7 +346,7 @@ fn cpus_that_others_have_gain_for_both() {
     assert!((advice.gain_s - 55.0).abs() < 0.5, "{advice:?}");
 }
 
-/// A thread has one core at most, however many are given.
+/// A thread uses at most one core, however many cores there are.
 #[test]
 fn cpus_for_both_leave_what_a_thread_runs() {
     let starved = stream(&[(Convert, 0.5), (SendWait, 0.48)])

@@ -27,11 +27,12 @@ use crate::outcome::{StepCount, Stepped, origins_of};
 use crate::spec::{InputColumn, column_at};
 use crate::types::sql_name;
 
-/// The most bytes that a key takes in addition to its own: 33 for each bucket of a hash table, at least 7/16 of whose
-/// buckets are used, and up to 23 for the allocation of its bytes.
+/// The most bytes that a key takes in addition to its own. A hash table has 33 for each bucket, and at least 7/16 of
+/// its buckets are used. The allocation of the bytes of the key takes up to 23.
 const ENTRY_BYTES: u64 = 100;
 
-/// Parts of the keys, each with its lock, so that threads seldom wait for each other.
+/// The number of parts into which the keys are divided. Each has its own lock, so that threads seldom wait for each
+/// other.
 const SHARDS: usize = 64;
 
 /// The place of a row in its source. Places are ordered as the rows of the source are.
@@ -63,7 +64,7 @@ pub struct PlannedDistinct {
     step: usize,
     /// The columns of the key: their indexes in the batches, and how they are compared.
     keys: Vec<(usize, KeyClass)>,
-    /// Set before the load; the same for all clones.
+    /// The first rows of all keys. They are set before the load, and all clones share them.
     first_rows: Arc<OnceLock<FirstRows>>,
 }
 
@@ -226,7 +227,7 @@ impl FirstRowsBuilder {
         self.keys.load(Ordering::Relaxed)
     }
 
-    /// The first rows of all keys. All rows are noted.
+    /// Returns the first rows of all keys, after all rows were noted.
     pub fn build(self) -> FirstRows {
         let shards = self.shards.into_iter();
         let shards = shards.map(|shard| shard.into_inner().unwrap_or_else(PoisonError::into_inner));

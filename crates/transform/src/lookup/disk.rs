@@ -1,6 +1,6 @@
 //! A reference on disk, which is used if its rows need more memory than the lookup may have.
 //!
-//! A B-tree (redb) in a file without a name has the bytes of each key, and for each the taken values as one row
+//! A B-tree (redb) in a file without a name has the bytes of each key, and for each key the taken values as one row
 //! (`arrow_row`). Only the tree's cache takes memory. The file is gone as soon as the process has ended.
 
 use std::fmt;
@@ -45,7 +45,7 @@ pub struct DiskBuilder {
 pub struct DiskReference {
     entries: ReadOnlyTable<&'static [u8], &'static [u8]>,
     form: Option<RowConverter>,
-    /// It must live as long as reads of it.
+    /// The database must live as long as it is read.
     _database: Database,
     /// Bytes of the file's content.
     pub file_bytes: u64,
@@ -70,8 +70,8 @@ impl fmt::Debug for DiskReference {
 }
 
 impl DiskBuilder {
-    /// An empty reference in the folder for temporary files. `keys` and `taken` are indexes of columns of the batches that follow;
-    /// `cache_bytes` the memory for parts of the file.
+    /// An empty reference in the folder for temporary files. `keys` and `taken` are indexes of columns of the batches
+    /// that follow; `cache_bytes` is the memory for parts of the file.
     pub fn new(
         keys: Vec<(usize, KeyClass)>,
         taken: Vec<usize>,
@@ -166,7 +166,7 @@ impl DiskBuilder {
         transaction.commit().map_err(on_disk)
     }
 
-    /// The reference. `columns` are those of the key, then the taken ones.
+    /// Builds the reference. `columns` are the columns of the key, then the taken columns.
     pub fn build(self, columns: &[InputColumn]) -> Result<DiskReference, ReferenceFault> {
         let DiskBuilder {
             keys,
@@ -264,7 +264,7 @@ impl DiskReference {
     }
 }
 
-/// An entry: the length of the place in the order, that place, and the taken values.
+/// Writes an entry: the length of its place in the order, this place, and the taken values.
 fn write_entry(order: Option<&OrderValue>, taken: &[u8], entry: &mut Vec<u8>) {
     entry.clear();
     entry.extend_from_slice(&[0; 4]);

@@ -23,7 +23,7 @@ pub struct First {
     pub is_descending: bool,
 }
 
-/// A value by which rows are ordered; those of a column have the same form.
+/// A value by which rows are ordered. All values of a column have the same variant.
 #[derive(Clone, Debug, PartialEq, PartialOrd)]
 pub(super) enum OrderValue {
     Number(i128),
@@ -32,7 +32,7 @@ pub(super) enum OrderValue {
 }
 
 impl OrderValue {
-    /// Bytes that it has in the heap.
+    /// The bytes of the value in the heap.
     pub(super) fn heap_bytes(&self) -> u64 {
         match self {
             OrderValue::Bytes(bytes) => heap_bytes(bytes.len()),
@@ -65,7 +65,7 @@ impl OrderValue {
         }
     }
 
-    /// The value with this form; `None` if there are no bytes, which mean NULL.
+    /// The value with this form; `None`, for NULL, if there are no bytes.
     pub(super) fn read(form: &[u8]) -> Option<OrderValue> {
         let (kind, value) = form.split_first()?;
         Some(match *kind {
@@ -96,7 +96,7 @@ impl First {
         }
     }
 
-    /// True if values of a type have an order here.
+    /// True if rows can be ordered by values of this type.
     pub fn orders(column_type: &ColumnType) -> bool {
         KeyClass::of(column_type).is_some()
             || matches!(column_type, ColumnType::Float32 | ColumnType::Float64)

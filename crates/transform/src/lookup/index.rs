@@ -12,7 +12,7 @@ use foldhash::fast::RandomState;
 /// The most bytes of a key that is kept in the table.
 const SHORT_BYTES_MAX: usize = 15;
 
-/// The keys of a block. Blocks stay in the first cache.
+/// The number of keys that are looked up as one block. A block fits into the first-level cache.
 const KEYS_AT_ONCE: usize = 256;
 
 /// A short key: its bytes, zeros, and its length in the last byte.
@@ -85,7 +85,7 @@ impl Index {
         rows
     }
 
-    /// Enters a key. If it is there already, its row is returned, and stays.
+    /// Enters a key. If the key is there already, it keeps its row, and this row is returned.
     pub(super) fn enter(&mut self, key: &[u8], row: u32) -> Option<&mut u32> {
         match ShortKey::of(key) {
             Some(key) => entered(self.short.entry(key), row),
@@ -136,8 +136,8 @@ fn entered<K>(entry: Entry<'_, K, u32>, row: u32) -> Option<&mut u32> {
     }
 }
 
-/// Bytes of a hash table of keys with this capacity: of its places, which are a power of two, at most seven eighths are filled.
-/// A place has a key, its row, and a byte of the table's own.
+/// Bytes of a hash table of keys with this capacity. The number of its places is a power of two, and at most seven
+/// eighths of them are filled. A place has a key, its row, and a byte of the table's own.
 pub(super) fn table_bytes<K>(capacity: usize) -> u64 {
     let place_bytes = size_of::<(K, u32)>() as u64 + 1;
     match capacity {

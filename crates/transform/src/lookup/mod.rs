@@ -69,7 +69,7 @@ impl Unmatched {
 pub struct Found {
     /// The columns.
     pub columns: Vec<ArrayRef>,
-    /// Indexes of the rows whose key is not there, ascending.
+    /// Indexes of the rows whose key is not in the reference, ascending.
     pub unmatched: Vec<usize>,
     /// The unmatched rows that are rejected. A reason is given if it is not simply the missing match.
     pub rejected: Vec<(usize, Option<String>)>,

@@ -49,20 +49,20 @@ pub(super) struct FoundRows {
 /// Why a reference cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReferenceFault {
-    /// A key is there twice.
+    /// The reference has a key twice.
     #[error("the key {key} is there twice{}", if *is_tie { ", and both rows have the same place in the order of `first`" } else { "" })]
     Duplicate {
         /// The values of the key.
         key: String,
-        /// True if there is an order that does not decide which of the rows is the first.
+        /// True if the reference has an order, and the order does not decide which of the two rows is the first.
         is_tie: bool,
     },
     /// It needs more memory than it may have.
     #[error("it needs more than {limit} bytes of memory: {rows} rows were read")]
     TooLarge {
-        /// The limit.
+        /// The limit in bytes.
         limit: u64,
-        /// Rows that were read so far.
+        /// The number of rows that were read so far.
         rows: u64,
     },
     /// It cannot be kept on disk.
@@ -92,7 +92,7 @@ pub struct ReferenceBuilder {
     first: Option<First>,
     /// The place of each row in that order.
     orders: Vec<Option<OrderValue>>,
-    /// Keys whose first row is not known so far, in words: another row has the same place in the order.
+    /// The keys for which two rows tie for the first place so far; the value is the key in words.
     ties: HashMap<Box<[u8]>, String>,
     index: Index,
     batches: Vec<Vec<ArrayRef>>,
@@ -141,7 +141,7 @@ impl ReferenceBuilder {
             .collect();
         if let Some(First { column, .. }) = self.first {
             let values = batch.column(column);
-            // If it is full, the orders are copied into memory of twice the size.
+            // If the vector is full, the orders are copied into memory of twice the size.
             let wanted = self.orders.len() + values.len();
             if wanted > self.orders.capacity() {
                 let grown = wanted.max(2 * self.orders.capacity());
@@ -233,7 +233,7 @@ impl ReferenceBuilder {
         }
     }
 
-    /// The reference. `columns` are those of the key, then the taken ones.
+    /// Builds the reference. `columns` are the columns of the key, then the taken columns.
     pub fn build(mut self, columns: Vec<InputColumn>) -> Result<Reference, ReferenceFault> {
         if let Some(key) = self.ties.values().min() {
             return Err(ReferenceFault::Duplicate {
@@ -242,7 +242,8 @@ impl ReferenceBuilder {
             });
         }
         let mut taken = Vec::with_capacity(self.taken.len());
-        // The last column first, so that its parts can be dropped as soon as it is whole.
+        // The last column is joined first: the parts of a column are taken from the ends of the batches, and are
+        // dropped as soon as the column is whole.
         for column in columns[self.keys.len()..].iter().rev() {
             let parts = self.batches.iter_mut().filter_map(Vec::pop);
             let parts: Vec<ArrayRef> = parts.collect();

@@ -43,7 +43,7 @@ pub struct StepRunner {
     planned: Arc<Planned>,
     /// The schema of the columns that are handed to DuckDB.
     travelling: SchemaRef,
-    /// Runs the quick statement, which is prepared.
+    /// The statement that executes the prepared quick statement.
     quick: String,
     careful: String,
     /// The rows of the batch in a statement.
@@ -53,7 +53,7 @@ pub struct StepRunner {
     prepared: Mutex<HashMap<String, String>>,
     /// NULLs in the types of expressions, by their statements.
     nulls: Mutex<HashMap<String, ArrayRef>>,
-    /// The rows of the batch, for the statements. Dropped before the connection.
+    /// The rows of the batch, for the statements. The field is dropped before the connection.
     rows: RowView,
     link: Arc<Link>,
 }
@@ -70,7 +70,7 @@ impl StepRunner {
             .map(|column| Field::new(&column.name, column.column_type.arrow(), true))
             .collect();
         if fields.is_empty() {
-            // DuckDB counts the rows by a column.
+            // DuckDB needs at least one column, by which it counts the rows.
             fields.push(Field::new(format!("{RESERVED}row"), DataType::Int8, true));
         }
         let travelling = Arc::new(Schema::new(fields));
@@ -99,8 +99,9 @@ impl StepRunner {
         self.link.cancel_handle()
     }
 
-    /// Passes a batch through the steps. Its columns are those of the plan, in their order. If its texts need too much memory,
-    /// the error asks for fewer rows (`may_ask_for_fewer`), or the rows that have no more room are rejected.
+    /// Passes a batch through the steps. Its columns are those of the plan, in their order. If its texts need too much
+    /// memory, the error asks for fewer rows; without `may_ask_for_fewer`, the rows for which there is no more room are
+    /// rejected instead.
     ///
     /// # Panics
     ///
@@ -321,7 +322,7 @@ impl StepRunner {
         }
     }
 
-    /// The result of a statement: the outer error is DuckDB's, the inner one the fault of a result.
+    /// The result of a statement: the outer error is DuckDB's, the inner error is a fault of the result.
     fn ask(
         &self,
         sql: &str,

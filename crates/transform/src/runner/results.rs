@@ -29,7 +29,7 @@ pub fn with_failures(arrays: Vec<ArrayRef>) -> Vec<Values> {
     values
 }
 
-/// Columns over all batches of a result.
+/// Joins the columns of all batches of a result.
 pub fn whole(batches: Vec<RecordBatch>) -> Result<Vec<ArrayRef>, RunError> {
     let Some(first) = batches.first() else {
         return Ok(Vec::new());

@@ -13,9 +13,9 @@ use crate::travel;
 
 /// The rows of a batch on their way through the steps.
 pub struct Rows {
-    /// Rows that are left.
+    /// For each row, true if it is left.
     pub alive: Vec<bool>,
-    /// Their number.
+    /// The number of rows that are left.
     pub alive_count: u64,
     /// The faults of the rows that were rejected.
     pub faults: Vec<RowFault>,
@@ -153,7 +153,7 @@ pub fn taken(shown: &Shown<'_>, array: &ArrayRef, rows: &mut Rows) -> ArrayRef {
     crossed.array
 }
 
-/// Checks the rows that are left. Returns the number of those that failed but are loaded.
+/// Checks the rows that are left. Returns the number of rows that failed but are loaded.
 pub fn check(
     shown: &Shown<'_>,
     name: &str,

@@ -79,7 +79,7 @@ impl Run {
         self
     }
 
-    /// Cores, and how many of them all, the loader and the backends have.
+    /// The number of cores, and how many of them are busy in all, with the loader, and with the backends.
     pub fn cpu(mut self, cores: usize, all: f64, loader: f64, backends: Option<f64>) -> Run {
         let load_s = self.0.load_s;
         let machine = &mut self.0.machine;
@@ -90,7 +90,7 @@ impl Run {
         self
     }
 
-    /// The busiest disk, and what all read and wrote in a second.
+    /// The busy share of the busiest disk, and the bytes that all disks read and wrote in a second.
     pub fn disk(mut self, busy: f64, read: f64, written: f64) -> Run {
         let steps = self.0.steps;
         let machine = &mut self.0.machine;
@@ -110,7 +110,7 @@ impl Run {
         self
     }
 
-    /// Bytes of its files in a second.
+    /// Adds a flow; `rate` is the bytes of its files in a second.
     pub fn table(mut self, flow: &str, rate: f64) -> Run {
         self.0.tables.push(TableSeries {
             flow: flow.to_owned(),
@@ -142,7 +142,7 @@ impl Run {
         self
     }
 
-    /// Rows from a database; `round_trip_ms` is that of a network.
+    /// Rows from a database; `round_trip_ms` is the round trip of the network to it.
     pub fn reads_database(mut self, is_local: bool, round_trip_ms: Option<f64>) -> Run {
         self.0.reads_database = true;
         self.0.source_server = Some(SourceServerMeasurements {
@@ -397,7 +397,7 @@ pub struct Tcp {
     pub round_trip_ms: f64,
     pub round_trip_min_ms: f64,
     pub window: f64,
-    /// How much faster bytes arrive at times than they are sent.
+    /// The factor by which bytes arrive, at times, faster than they are sent on average.
     pub bursts: f64,
     pub is_loopback: bool,
 }
@@ -422,7 +422,7 @@ pub fn seconds(verdict: &Verdict, cause: Cause) -> f64 {
     found.map_or(0.0, |share| share.seconds)
 }
 
-/// Its share.
+/// The share of a cause.
 pub fn share(verdict: &Verdict, cause: Cause) -> f64 {
     let found = verdict.causes.iter().find(|share| share.cause == cause);
     found.map_or(0.0, |share| share.share)
