@@ -44,7 +44,7 @@ pub enum WorkloadError {
     },
     /// The files of TPC-H cannot be made.
     Generate(io::Error),
-    /// It was asked to stop while it generated files.
+    /// The workload was asked to stop while it generated files.
     Stopped {
         /// How to resume.
         hint: String,
@@ -53,18 +53,18 @@ pub enum WorkloadError {
     Room {
         /// The content that must fit, with its size.
         what: String,
-        /// All of it, with its unit.
+        /// The size of all this content, with its unit.
         all: String,
         /// The free space of the disk, with its unit.
         free: String,
-        /// A folder on it.
+        /// A folder on the disk.
         place: PathBuf,
     },
     /// A server failed to do something that a measurement with clients needs.
     Server(inrush::clients::Error),
     /// Not all clients finished their share, so the run has no result.
     Clients {
-        /// The number of clients that did not.
+        /// The message: how many clients did not finish.
         what: String,
         /// The clients, and the reasons.
         details: Vec<String>,
@@ -73,9 +73,9 @@ pub enum WorkloadError {
     },
     /// The table of a measurement does not have the rows that the server confirmed.
     RowsDiffer {
-        /// Rows of the calls that were answered.
+        /// The number of rows of the calls that were answered.
         answered: u64,
-        /// Rows in the table.
+        /// The number of rows in the table.
         stored: u64,
     },
     /// The loaded rows differ from dbgen's.
@@ -88,7 +88,7 @@ pub enum WorkloadError {
 }
 
 impl WorkloadError {
-    /// The exit status of a command that this ends.
+    /// The exit status of a command that ends with this error.
     pub fn exit_status(&self) -> ExitStatus {
         match self {
             WorkloadError::Usage { .. } | WorkloadError::Package(_) => ExitStatus::Usage,
@@ -150,7 +150,7 @@ impl WorkloadError {
         lines.join("\n")
     }
 
-    /// Lines that belong below the error's own.
+    /// The lines that are printed below the line of the error.
     pub fn details(&self) -> Vec<String> {
         let listed = |points: &[String]| -> Vec<String> {
             points.iter().map(|point| format!("  {point}")).collect()

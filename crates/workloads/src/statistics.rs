@@ -10,7 +10,8 @@ pub fn fairness(numbers: &[f64]) -> f64 {
     }
 }
 
-/// The median; the mean of the two in the middle if their number is even; 0 if there are none.
+/// The median of sorted numbers. If their count is even, it is the mean of the two in the middle; if there are no
+/// numbers, it is 0.
 pub fn median(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
     match (sorted.len(), sorted.len() % 2) {
@@ -24,7 +25,7 @@ pub fn median(sorted: &[f64]) -> f64 {
 const SIDE_MIN: usize = 5;
 /// A change counts if it is at least this many standard errors.
 const ERRORS_MIN: f64 = 6.0;
-/// It must also be at least this share of the later rate.
+/// A change counts only if it is also at least this share of the later rate.
 const SHARE_MIN: f64 = 0.05;
 
 /// The end of the warm-up: the bin in the first half at which the counts change most, the first one among equals.
@@ -87,7 +88,7 @@ mod tests {
         assert_eq!(median(&[1.0, 2.0, 4.0, 10.0]), 3.0);
     }
 
-    /// Counts with a spread of a twentieth, which repeats.
+    /// Counts that vary by a twentieth in a pattern that repeats.
     fn steady(mean: u32, bins: usize) -> Vec<u32> {
         let spread = [0, 3, -2, 1, -4, 5, -1, 2, -5, 4];
         (0..bins)

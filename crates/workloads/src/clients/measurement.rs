@@ -21,7 +21,7 @@ pub trait Host {
     /// Adds a note for the reader of the results.
     fn note(&mut self, note: &str);
 
-    /// A run was measured.
+    /// Reports a run that was measured.
     fn measured(&mut self, run: &RunResult);
 }
 
@@ -31,7 +31,7 @@ pub struct Measurement<'a> {
     pub settings: &'a Settings,
     /// The server.
     pub server: &'a dyn ClientServer,
-    /// The command that does the same again.
+    /// The command that repeats the measurement.
     pub command: String,
     /// Asks to stop.
     pub stop: Stop,

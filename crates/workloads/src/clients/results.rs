@@ -433,7 +433,7 @@ pub struct Begun<'a> {
     pub machine: MachineResult,
     /// The server.
     pub server: ServerResult,
-    /// Now, RFC 3339.
+    /// The present time, RFC 3339.
     pub started_at: String,
 }
 
@@ -474,7 +474,7 @@ impl Results {
         runs.any(|run| run.round == round && run.clients == clients)
     }
 
-    /// Adds a note, once.
+    /// Adds a note, unless the results have it already.
     pub fn note(&mut self, note: String) {
         if !self.notes.contains(&note) {
             self.notes.push(note);

@@ -35,9 +35,9 @@ const NAMED_MAX: usize = 5;
 pub struct RunPlan<'a> {
     /// The round, from 1.
     pub round: u16,
-    /// Clients.
+    /// The number of clients.
     pub clients: u16,
-    /// Rows of all clients together, or the time.
+    /// The work of all clients together: a number of rows, or a time.
     pub share: Share,
     /// How a client calls.
     pub shape: CallShape,
@@ -45,7 +45,7 @@ pub struct RunPlan<'a> {
     pub rate: Option<f64>,
     /// Threads that run the clients.
     pub threads: usize,
-    /// CPUs that they are placed on, in turn.
+    /// The CPUs on which the threads are placed, in turn.
     pub cpus: &'a [usize],
     /// The folder for logs of latencies.
     pub folder: PathBuf,
@@ -55,7 +55,7 @@ pub struct RunPlan<'a> {
 
 /// The reason why there is no result.
 pub enum RunFailure {
-    /// It was asked to stop.
+    /// The run was asked to stop.
     Stopped,
     /// Something failed.
     Failed(WorkloadError),
@@ -90,7 +90,7 @@ pub struct Raw {
     pub gathered: Gathered,
     /// The server and the machine.
     pub watched: Watched,
-    /// When the clients began.
+    /// The moment at which the clients began.
     pub start: Instant,
     /// Seconds of the slowest connection until it was ready.
     pub connect_s_most: f64,

@@ -15,7 +15,7 @@ use super::watcher::Watched;
 use super::worker::{BIN, Ended, WorkerEnded};
 use crate::statistics::{fairness, median, warm_up_end};
 
-/// Bytes of WAL that a transaction has at least if it has written something.
+/// The least bytes of WAL of a transaction that has written something.
 const WRITING_BYTES_MIN: u64 = 32;
 
 impl RunPlan<'_> {

@@ -16,7 +16,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Above 0 and at most 1.
+    /// A random number above 0 and at most 1.
     fn share(&mut self) -> f64 {
         ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
@@ -47,7 +47,7 @@ impl Schedule {
         Duration::try_from_secs_f64(self.next_s).unwrap_or(Duration::MAX)
     }
 
-    /// Advances to the call after it.
+    /// Advances to the call after the next one.
     pub fn advance(&mut self) {
         self.next_s -= self.random.share().ln() * self.gap_mean_s;
     }

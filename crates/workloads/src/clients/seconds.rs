@@ -32,7 +32,7 @@ pub struct Gathered {
 }
 
 impl Gathered {
-    /// All latencies from a second on; in an open loop also those since sending.
+    /// All latencies from a second on; in an open loop also the latencies that begin when a call is sent.
     pub fn since_second(&self, second: usize) -> (Latencies, Option<Latencies>) {
         let mut all = (latencies(), None);
         for part in self.first.iter().skip(second).chain(&self.rest) {
@@ -85,7 +85,7 @@ pub fn gather(
     let mut writer = begun.map_err(io::Error::other)?;
     let mut gathered = Gathered::default();
     let mut present: BTreeMap<u32, (Latencies, Option<Latencies>)> = BTreeMap::new();
-    // All workers have sent everything before this second.
+    // For each worker, the second before which it has sent everything; `None` until it has sent a part.
     let mut reached: Vec<Option<u32>> = vec![None; workers];
     let mut next = 0;
     let mut finish = |upto: u32, present: &mut BTreeMap<u32, _>| -> io::Result<()> {
@@ -121,7 +121,7 @@ pub fn gather(
     Ok(gathered)
 }
 
-/// Writes one histogram for each client, tagged with its number, of the whole run.
+/// Writes one histogram of the whole run for each client, tagged with the number of the client.
 pub fn write_clients<'a>(
     log: &Path,
     comment: &str,

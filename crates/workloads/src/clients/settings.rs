@@ -25,9 +25,9 @@ pub struct Settings {
     pub amount: Amount,
     /// The protocol of statements.
     pub protocol: Protocol,
-    /// Calls of a client that are under way at a time.
+    /// The most calls of a client that wait for their answers at a time.
     pub pipeline: u16,
-    /// In an open loop, calls in a second of all clients together.
+    /// In an open loop, the calls per second of all clients together.
     pub rate: Option<f64>,
     /// Addresses of the server, which the clients use in turn; empty means the URL's own.
     pub endpoints: Vec<String>,

@@ -41,7 +41,7 @@ pub struct Watched {
     pub stolen_us: u64,
     /// Threads that ran or waited for a CPU, on average.
     pub running_mean: f64,
-    /// By how many seconds the wall clock has jumped, and after how many seconds.
+    /// Jumps of the wall clock: by how many seconds, and how many seconds after the start.
     pub clock_jumps: Vec<(f64, f64)>,
 }
 
@@ -142,11 +142,11 @@ pub struct Subjects<'a> {
     pub sessions: &'a [i32],
     /// The workers' threads.
     pub threads: &'a [i32],
-    /// When the run began.
+    /// The moment at which the run began.
     pub start: Instant,
 }
 
-/// Samples until the run has ended.
+/// Takes samples until the run has ended.
 pub fn watch(
     mut look: Box<dyn ServerLook + '_>,
     subjects: &Subjects<'_>,

@@ -18,7 +18,7 @@ use crate::error::WorkloadError;
 use crate::session::with_session;
 use crate::tpch::{GeneratedTable, TABLES, Table};
 
-/// Bytes of each hash that are summed.
+/// The number of bytes of each hash that are summed.
 const HASH_BYTES: usize = 6;
 
 /// Rows, and the sum of their hashes.
@@ -28,7 +28,7 @@ struct Sum {
     hashes: u128,
 }
 
-/// Compares all tables; the error names those that differ.
+/// Compares all tables; the error names the tables that differ.
 pub fn check(
     address: &DatabaseAddress,
     loaded: &[TableReport],

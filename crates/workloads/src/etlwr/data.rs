@@ -80,12 +80,12 @@ impl DataSet {
         })
     }
 
-    /// All bytes.
+    /// The bytes of all files.
     pub fn bytes(&self) -> u64 {
         self.tables.iter().map(|table| table.bytes).sum()
     }
 
-    /// All files.
+    /// The number of all files.
     pub fn files(&self) -> usize {
         self.tables.iter().map(|table| table.files.len()).sum()
     }
@@ -97,7 +97,7 @@ impl DataSet {
             let (part, path) = files.find(|(_, file)| file.as_path() == path)?;
             Some((table.table.name, part, path))
         })?;
-        // The folder of the tenth is inside the folder of the whole.
+        // The folder of a tenth of the data is inside the folder of the whole data.
         let own = path.parent()?;
         let (folder, tenth) = match self.manifest.ten_percent {
             true => (own.parent()?, " --ten-percent"),

@@ -85,8 +85,8 @@ impl Database {
         }
     }
 
-    /// Brings the database to the same state before each run, as far as it allows. Returns notes for a reader of the
-    /// results.
+    /// Brings the database to the same state before each run, as far as the database allows this. Returns notes for a
+    /// reader of the results.
     pub(super) fn make_ready(
         &self,
         tables: &[TableFiles],

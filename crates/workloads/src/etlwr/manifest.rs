@@ -51,7 +51,7 @@ impl Manifest {
         )
     }
 
-    /// The scale that a user gives for these files; with `--ten-percent`, that of the whole.
+    /// The scale that a user gives for these files; with `--ten-percent`, this is the scale of the whole data.
     pub fn scale_of_whole(&self) -> f64 {
         match self.ten_percent {
             true => shifted(self.scale, 1),
@@ -119,8 +119,8 @@ pub fn tenth(scale: f64) -> f64 {
     shifted(scale, -1)
 }
 
-/// The number with its decimal point moved: 0.7 / 10.0 is 0.06999999999999999, which would give one supplier less than
-/// 0.07.
+/// The number with its decimal point moved. A division would not be exact: 0.7 / 10.0 is 0.06999999999999999, and dbgen
+/// makes one supplier less for this scale than for 0.07.
 fn shifted(number: f64, digits: i32) -> f64 {
     let moved = || {
         let text = format!("{number:e}");

@@ -124,7 +124,7 @@ pub fn page(results: &Results) -> String {
     text
 }
 
-/// `2026-01-01T12:00:00Z` of a time that has fractions of seconds.
+/// A time without its fraction of a second: `2026-01-01T12:00:00Z`.
 fn to_the_second(time: &str) -> String {
     match time.split_once('.') {
         Some((seconds, _)) => format!("{seconds}Z"),

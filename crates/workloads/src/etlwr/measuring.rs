@@ -28,7 +28,7 @@ pub trait Host {
     type Error: From<WorkloadError>;
 
     /// Loads the workload's package, until the run ends or is asked to stop. `hint` returns the hint for an error if it
-    /// differs from that of `inrush run`.
+    /// differs from the hint of `inrush run`.
     fn load(&mut self, load: Load, hint: Hint<'_>) -> Result<Success, Self::Error>;
 
     /// True if the last load was asked to stop, even if the request came too late.
@@ -299,7 +299,7 @@ impl Measurement<'_> {
         }
     }
 
-    /// The given number of cores, otherwise that of this machine if the server is on it.
+    /// The given number of cores; otherwise the number of cores of this machine, if the server is on it.
     fn cores_in_all(&self) -> Option<u32> {
         self.settings.cores.or_else(|| self.database.cores_here())
     }

@@ -210,7 +210,7 @@ mod tests {
             .needs
             .as_ref()
             .and_then(|needs| needs.streams);
-        // At 60 MB/s each, 11 of them carry 660 MB/s, but 336 parts cannot be divided evenly among 11.
+        // At 60 MB/s each, 11 streams carry 660 MB/s, but 336 parts cannot be divided evenly among 11.
         assert!(
             (11..=13).contains(&streams.expect("some are enough")),
             "{streams:?}"

@@ -49,7 +49,7 @@ const CORES_2016: u32 = 48;
 const MACHINE_2016: &str = "2 servers of 2 sockets of 12 cores (Intel Xeon 2.6 GHz), 128 GB and 4 SSDs each, \
                             one for the database and one for the files; 10 GBit between them";
 
-/// All of them.
+/// All published figures.
 pub fn published() -> Vec<PublishedFigures> {
     let one = |year, what: &str, bytes: f64, seconds| {
         let (source, machine, cores, streams, parts) = match year {

@@ -312,7 +312,7 @@ impl Results {
         }
     }
 
-    /// Adds a note, once.
+    /// Adds a note, unless the results have it already.
     pub fn note(&mut self, note: String) {
         if !self.notes.contains(&note) {
             self.notes.push(note);

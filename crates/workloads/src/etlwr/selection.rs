@@ -19,7 +19,7 @@ pub struct Selection {
     pub tables: Option<String>,
     /// Parts, such as `6`, `1-14` or `1-3,8`; the default is all of them.
     pub part: Option<String>,
-    /// A tenth of the data in as many parts.
+    /// True for a tenth of the data, in the same number of parts as the whole.
     pub ten_percent: bool,
 }
 

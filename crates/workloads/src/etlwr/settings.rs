@@ -30,7 +30,7 @@ pub struct Settings {
     pub analyze: bool,
     /// True if each load is measured a second time, with steps that rows go through.
     pub transforms: bool,
-    /// Cores of all machines that take part, if there are others than this one.
+    /// Cores of all machines that take part, if not only this machine takes part.
     pub cores: Option<u32>,
     /// The folder in which folders of results are created.
     pub results: PathBuf,
@@ -119,7 +119,7 @@ impl Settings {
     }
 }
 
-/// Its name in the results and in the package.
+/// The name of a level of verification in the results and in the package.
 pub(super) fn verify_word(level: Verify) -> &'static str {
     match level {
         Verify::Count => "count",

@@ -9,7 +9,8 @@ use inrush::quantity::bytes;
 use crate::error::WorkloadError;
 use crate::tpch::TableSize;
 
-/// The size of a new server, including WAL. Parts that one stream loads are not logged.
+/// The size of a new server, including its WAL. The WAL does not contain the rows, because parts that one stream loads
+/// are not logged.
 const SERVER_BYTES: u64 = 300_000_000;
 
 /// Something that will be stored.

@@ -1,5 +1,6 @@
-//! The four things that the workload of 2009 left out of ETL: rows are reformatted, checked and completed by lookups, and
-//! each keeps where it comes from. The steps are the same at any scale, and no row of dbgen fails them.
+//! The four things that the workload of 2009 left out of ETL: rows are reformatted, checked and completed by lookups,
+//! and each row gets columns that say where it comes from. The steps are the same at any scale, and no row of dbgen
+//! fails them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

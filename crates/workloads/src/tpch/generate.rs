@@ -1,4 +1,4 @@
-//! Generates the files of TPC-H, byte for byte those of dbgen.
+//! Generates the files of TPC-H. They are byte for byte the same as the files of dbgen.
 //!
 //! A table in several parts is `<table>.tbl.1`, `<table>.tbl.2` and so on, each as `dbgen -C <parts> -S <part>` writes
 //! it. A table in one part is `<table>.tbl`. The two small tables always have one part.
@@ -17,8 +17,8 @@ use tpchgen::generators::{
 
 use super::one_file;
 
-/// The tables, with the share of the bytes of each in thousandths. The largest are generated first, so that no thread
-/// is left alone with a large one at the end.
+/// The tables, each with its share of all bytes in thousandths. The largest are generated first, so that no thread is
+/// left alone with a large one at the end.
 const TABLES: [(&str, u64); 8] = [
     ("lineitem", 690),
     ("orders", 160),
@@ -107,7 +107,7 @@ pub struct Generation<'a> {
     pub wanted: &'a [u32],
     /// The number of files that are written at a time.
     pub threads: usize,
-    /// An existing file stays. It is complete, because files get their names when they are complete.
+    /// True if an existing file stays. Such a file is complete, because files get their names when they are complete.
     pub keep_files: bool,
     /// Asks to stop.
     pub stop: &'a Stop,
@@ -227,7 +227,7 @@ impl Generation<'_> {
     }
 }
 
-/// Writes one part of a table, as `dbgen -C <parts> -S <part>` does. Returns its rows.
+/// Writes one part of a table, as `dbgen -C <parts> -S <part>` does. Returns the number of its rows.
 #[cfg(test)]
 pub fn generate_part(
     table: &str,

@@ -1,7 +1,8 @@
 //! Estimates the sizes of TPC-H's files before they are generated.
 
-/// The average bytes of a row at scale 1, the bytes that each further decimal digit of the scale adds to it (one for
-/// each of its keys), the rows at scale 1, and the bytes in PostgreSQL for a byte of text.
+/// The figures of a table: the average bytes of a row at scale 1; the bytes that each further decimal digit of the
+/// scale adds to a row (one for each key of the row); the rows at scale 1; and the bytes in PostgreSQL for each byte of
+/// text.
 struct Size {
     table: &'static str,
     row_bytes: f64,
@@ -26,8 +27,8 @@ const fn size(
     }
 }
 
-/// dbgen's files at scale 1, divided by their rows; PostgreSQL's tables as `inrush bench etlwr` has
-/// measured them at scale 1.
+/// The sizes of rows are those of dbgen's files at scale 1, divided by their rows. The sizes in PostgreSQL were
+/// measured by `inrush bench etlwr` at scale 1.
 const SIZES: [Size; 6] = [
     size("lineitem", 126.62, 3.0, 6_001_215.0, 1.32),
     size("orders", 114.63, 2.0, 1_500_000.0, 1.32),
@@ -43,7 +44,7 @@ const SMALL_BYTES: f64 = 65_536.0;
 /// PostgreSQL makes a table longer by up to 64 pages at a time.
 const ROOM_AT_THE_END_BYTES: f64 = 524_288.0;
 
-/// About how many bytes of text a share of a table has.
+/// The approximate number of bytes of text in a share of a table.
 pub fn text_bytes(table: &str, scale: f64, share: f64) -> u64 {
     let Some(size) = SIZES.iter().find(|size| size.table == table) else {
         return SMALL_BYTES as u64;
@@ -65,7 +66,7 @@ pub struct TableSize {
 }
 
 impl TableSize {
-    /// About how many bytes PostgreSQL needs for it.
+    /// The approximate number of bytes that PostgreSQL needs for the table.
     pub fn stored_bytes(&self) -> u64 {
         let size = SIZES.iter().find(|size| size.table == self.table);
         let factor = size.map_or(2.0, |size| size.stored_per_text);

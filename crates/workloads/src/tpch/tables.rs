@@ -7,7 +7,7 @@ pub struct Table {
     pub name: &'static str,
     /// Its columns: the name, and the type with constraint in PostgreSQL's syntax.
     pub columns: &'static [(&'static str, &'static str)],
-    /// The column that it is partitioned by; the two small tables are not.
+    /// The column by which the table is partitioned; `None` for the two small tables.
     pub partition_by: Option<&'static str>,
 }
 
@@ -21,7 +21,7 @@ const NUMBER: &str = "integer not null";
 const MONEY: &str = "numeric(15,2) not null";
 const DATE: &str = "date not null";
 
-/// All of them, largest first.
+/// All tables, the largest first.
 pub static TABLES: [Table; 8] = [
     LINEITEM, ORDERS, PARTSUPP, PART, CUSTOMER, SUPPLIER, NATION, REGION,
 ];
