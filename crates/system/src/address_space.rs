@@ -1,7 +1,7 @@
 //! The limit on the address space of this process (`ulimit -v`).
 //!
-//! A process that runs into the limit dies without a message, deep in a library or at the start of a thread. So code that
-//! is about to take much memory checks the limit first.
+//! A process that runs into the limit dies without a message, deep in a library or at the start of a thread. So code
+//! that is about to take much memory checks the limit first.
 
 use std::fmt;
 

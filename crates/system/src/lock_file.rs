@@ -51,9 +51,9 @@ pub fn held_by(path: &Path) -> io::Result<Option<String>> {
     }
 }
 
-/// The longest wait for a lock that other processes take only to ask for the holder (`ASKED_STEP`: the pause between
-/// two attempts).
+/// The longest wait for a lock that other processes take only to ask for the holder.
 const ASKED_MAX: Duration = Duration::from_secs(1);
+/// The pause between two attempts.
 const ASKED_STEP: Duration = Duration::from_millis(1);
 
 /// Takes the lock of a file, which is created if it does not exist.

@@ -75,7 +75,8 @@ fn code_page_of_language(language: u16) -> Option<u16> {
         0x0412 => 949,
         // Chinese of Taiwan, Hong Kong and Macau.
         0x0404 | 0x0c04 | 0x1404 => 950,
-        // Czech, Hungarian, Polish, Romanian, Croatian, Slovak, Albanian, Slovenian, Turkmen, Serbian and Bosnian in Latin.
+        // Czech, Hungarian, Polish, Romanian, Croatian, Slovak, Albanian, Slovenian, Turkmen, Serbian and Bosnian in
+        // Latin.
         0x0405 | 0x040e | 0x0415 | 0x0418 | 0x041a | 0x041b | 0x041c | 0x0424 | 0x0442 | 0x081a
         | 0x141a => 1250,
         // Cyrillic, Ukrainian, Macedonian, Kazakh, Tatar, Bashkir, Yakut; Azeri, Serbian and Bosnian in Cyrillic.

@@ -8,7 +8,7 @@
 //! A value that the target's column cannot hold exactly is refused ([`Misfit`]), and never changed: no `?` for a
 //! character that the code page lacks, no rounded time, no padded bytes. [`limits`] has the range of each type.
 //!
-//! Where the bytes are described: [MS-TDS] 2.2.5 (types), 2.2.6.1 (bulk load), 2.2.7.4 (COLMETADATA).
+//! [MS-TDS] describes the bytes in 2.2.5 (types), 2.2.6.1 (bulk load) and 2.2.7.4 (COLMETADATA).
 
 pub mod limits;
 pub mod result;

@@ -1,9 +1,10 @@
 //! Detects that a session is gone if nothing reports its end.
 //!
-//! The system detects a dead server, because it probes the peer of a silent connection (keepalives). But the peer may be a
-//! proxy that keeps this connection open without the server, or a server that hangs. Silence alone proves nothing: a statement may
-//! work for hours, and a server whose log grows takes no rows meanwhile. But the server knows. So after a connection has been
-//! silent for some time, this module asks the server over another connection whether it still has the session.
+//! The system detects a dead server, because it probes the peer of a silent connection (keepalives). But the peer may
+//! be a proxy that keeps this connection open without the server, or a server that hangs. Silence alone proves nothing:
+//! a statement may work for hours, and a server whose log grows takes no rows meanwhile. But the server knows. So after
+//! a connection has been silent for some time, this module asks the server over another connection whether it still has
+//! the session.
 
 use std::sync::Arc;
 

@@ -211,8 +211,8 @@ fn receive(transport: &mut Transport) -> Result<Message> {
     tokens::read(&payload).map_err(|what| transport.garbage(&what))
 }
 
-/// Exchanges tokens until the server accepts or refuses the login ([MS-TDS] 3.2.5.3). An accepted login counts only if the
-/// server has proven who it is.
+/// Exchanges tokens until the server accepts or refuses the login ([MS-TDS] 3.2.5.3). An accepted login counts only if
+/// the server has proven who it is.
 fn negotiate<N: Negotiation>(
     transport: &mut Transport,
     mut read: Message,

@@ -1,4 +1,5 @@
-//! The rows of one query, as their packets come. No more than one packet and one row are held, whatever the number of rows.
+//! The rows of one query, as their packets come. No more than one packet and one row are held, whatever the number of
+//! rows.
 
 use std::ops::Range;
 
@@ -7,7 +8,8 @@ use inrush_tds::{MetadataError, RowMetadata};
 
 use crate::tokens::{self, Message, token};
 
-/// The longest row. Servers send longer values only of types `(max)`, and a peer that never ends a row must not fill the memory.
+/// The longest row. Servers send longer values only of types `(max)`, and a peer that never ends a row must not fill
+/// the memory.
 const ROW_BYTES_MAX: usize = 256 << 20;
 
 /// The reason why an answer cannot be read.

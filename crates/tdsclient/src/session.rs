@@ -158,8 +158,9 @@ impl Session {
         Ok(columns)
     }
 
-    /// The bytes of the next whole rows of the query, for [`RowDecoder`](inrush_tds::result::RowDecoder); `None` at their end.
-    /// After an error the session has no query. To end a query before its last row, call [`end_query`](Self::end_query).
+    /// The bytes of the next whole rows of the query, for [`RowDecoder`](inrush_tds::result::RowDecoder); `None` at
+    /// their end. After an error the session has no query. To end a query before its last row, call
+    /// [`end_query`](Self::end_query).
     pub fn next_rows(&mut self) -> Result<Option<&[u8]>> {
         let Some(mut stream) = self.rows.take() else {
             return Ok(None);
@@ -173,8 +174,9 @@ impl Session {
         }
     }
 
-    /// Ends the query whose rows are being read, if there is one: asks the server by ATTENTION, and skips the rows that are on
-    /// their way. The transaction stays open, unless XACT_ABORT is ON. A connection on which this fails is closed.
+    /// Ends the query whose rows are being read, if there is one: asks the server by ATTENTION, and skips the rows that
+    /// are on their way. The transaction stays open, unless XACT_ABORT is ON. A connection on which this fails is
+    /// closed.
     pub fn end_query(&mut self) -> Result<()> {
         let Some(stream) = self.rows.take() else {
             return Ok(());

@@ -84,9 +84,9 @@ fn of_file(file: &Path) -> Result<RootCertStore, String> {
     }
 }
 
-/// Accepts any certificate, for `trust_server_certificate=yes`. Signatures are not checked either: an attacker on the way
-/// could sign with a key of their own, and certificates that servers make for themselves may be of version 1, which rustls
-/// cannot read.
+/// Accepts any certificate, for `trust_server_certificate=yes`. Signatures are not checked either: an attacker on the
+/// way could sign with a key of their own, and certificates that servers make for themselves may be of version 1, which
+/// rustls cannot read.
 #[derive(Debug)]
 struct AnyCertificate {
     provider: Arc<CryptoProvider>,

@@ -284,8 +284,8 @@ mod tests {
     use super::*;
     use crate::answer::Value;
 
-    /// The answer to a login in section 4.4 of [MS-TDS], without its packet header, shortened to one ENVCHANGE, INFO and
-    /// LOGINACK.
+    /// The answer to a login in section 4.4 of [MS-TDS], without its packet header, shortened to one ENVCHANGE, INFO
+    /// and LOGINACK.
     fn login_answer() -> Vec<u8> {
         let text =
             |text: &str| -> Vec<u8> { text.encode_utf16().flat_map(u16::to_le_bytes).collect() };

@@ -5,8 +5,9 @@ use inrush_tds::{Length, RowMetadata, SqlType, TextEncoding, TypeInfo};
 use crate::answer::Value;
 use crate::reader::{Reader, utf16_text};
 
-/// The length that means NULL in types with two length bytes, and the total that means NULL in chunked ones.
+/// The length that means NULL in types with a length of two bytes.
 const NULL_OF_SHORT_LENGTH: u16 = 0xffff;
+/// The total that means NULL in types whose values are sent in chunks.
 const NULL_OF_CHUNKS: u64 = u64::MAX;
 
 /// Reads a row; `has_bitmap` says that a bitmap of its NULLs comes first.

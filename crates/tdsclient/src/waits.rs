@@ -1,9 +1,9 @@
 //! Each wait type of SQL Server belongs to a category, which says what a session waits for.
 //!
 //! The categories are those of `sys.query_store_wait_stats`
-//! (https://learn.microsoft.com/sql/relational-databases/system-catalog-views/sys-query-store-wait-stats-transact-sql). The
-//! full name of a wait event is its category, a colon and its type. `IMPPROV_IOWAIT` ("waits for a bulk load I/O to finish",
-//! `sys.dm_os_wait_stats`) is a wait for the source of the rows, so it is counted as a wait for the network.
+//! (https://learn.microsoft.com/sql/relational-databases/system-catalog-views/sys-query-store-wait-stats-transact-sql).
+//! The full name of a wait event is its category, a colon and its type. `IMPPROV_IOWAIT` ("waits for a bulk load I/O to
+//! finish", `sys.dm_os_wait_stats`) is a wait for the source of the rows, so it is counted as a wait for the network.
 
 use inrush_verdict::BackendState;
 
@@ -54,7 +54,8 @@ const PREEMPTIVE_OF_FILES: [&str; 4] = [
     "PREEMPTIVE_OS_SETENDOFFILE",
 ];
 
-/// The state of a session that waits with this wait type, and the full name of the event. A session without a wait type computes.
+/// The state of a session that waits with this wait type, and the full name of the event. A session without a wait type
+/// computes.
 pub fn state(wait_type: Option<&str>) -> (BackendState, Option<String>) {
     let Some(wait_type) = wait_type.filter(|name| !name.is_empty()) else {
         return (BackendState::Cpu, None);

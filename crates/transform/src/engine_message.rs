@@ -1,4 +1,5 @@
-//! Reads DuckDB's messages about expressions: what is wrong, a hint in our own words, and the part of the expression that they mark.
+//! Reads DuckDB's messages about expressions: what is wrong, a hint in our own words, and the part of the expression
+//! that they mark.
 
 use std::ops::Range;
 

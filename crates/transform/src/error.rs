@@ -207,7 +207,8 @@ pub enum StepErrorKind {
         first: String,
         /// Its type.
         first_type: String,
-        /// A type of DuckDB that holds the values of all columns unchanged; `None` if expressions cannot use one of them.
+        /// A type of DuckDB that holds the values of all columns unchanged; `None` if expressions cannot use one of
+        /// them.
         holds_all: Option<String>,
     },
     /// A record would become too many rows.

@@ -22,8 +22,8 @@ pub const BUFFER_BYTES_MAX: u64 = 256 << 20;
 /// The measured bytes of memory of DuckDB's library, including the data that it keeps for each database.
 pub const LIBRARY_BYTES: u64 = 64 << 20;
 
-/// Settings that are given before the database opens. They have the effect that it reads and writes no files, loads no
-/// extensions, and starts no threads, since each stream evaluates on its own thread.
+/// Settings that are given before the database opens. With them it reads and writes no files, loads no extensions, and
+/// starts no threads, because each stream evaluates on its own thread.
 const OPTIONS: [(&str, &str); 4] = [
     ("threads", "1"),
     ("enable_external_access", "false"),
@@ -33,7 +33,8 @@ const OPTIONS: [(&str, &str); 4] = [
 
 /// Settings for all connections. The results must not depend on the machine, and no error may become NULL or infinity.
 ///
-/// Common subexpressions are not shared, because DuckDB takes them out of TRY, and then a failing row fails the statement.
+/// Common subexpressions are not shared, because DuckDB takes them out of TRY, and then a failing row fails the
+/// statement.
 const SETTINGS: [(&str, &str); 8] = [
     ("TimeZone", "'UTC'"),
     ("Calendar", "'gregorian'"),

@@ -270,8 +270,9 @@ fn is_short(call: &Value) -> bool {
     length["class"] == "CONSTANT" && number.is_some_and(|number| number <= LENGTH_MAX)
 }
 
-/// Adds the columns from which the value of a part may come. A condition only chooses between values: of `CASE WHEN a < b THEN c
-/// END`, only `c` is added. `passes` is true for a function whose result may be a date that comes from its arguments.
+/// Adds the columns from which the value of a part may come. A condition only chooses between values: of `CASE WHEN a <
+/// b THEN c END`, only `c` is added. `passes` is true for a function whose result may be a date that comes from its
+/// arguments.
 fn add_columns(part: &Value, passes: &dyn Fn(&str) -> bool, columns: &mut BTreeSet<String>) {
     let word = |name: &str| part[name].as_str().unwrap_or_default();
     let mut add = |part: &Value| add_columns(part, passes, columns);

@@ -2,7 +2,8 @@
 
 use unicode_normalization::UnicodeNormalization;
 
-/// The differences that are ignored when texts are compared. Two texts are equal if their folded forms have the same bytes.
+/// The differences that are ignored when texts are compared. Two texts are equal if their folded forms have the same
+/// bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Folds {
     /// Upper and lower case, by Unicode's rules without a language.

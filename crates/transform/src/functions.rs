@@ -82,8 +82,8 @@ const NUMBERS_OF_TEXTS: &str = "
     ascii bit_length char_length character_length instr len length octet_length ord position strlen
     strpos unicode";
 
-/// True if a function of this name, in lower case, never returns an infinite date: it is NULL for infinity, or returns a number for
-/// a text.
+/// True if a function of this name, in lower case, never returns an infinite date: it is NULL for infinity, or returns
+/// a number for a text.
 pub fn makes_number_of_date(name: &str) -> bool {
     let mut names = NUMBERS_OF_TEXTS.split_ascii_whitespace();
     is_of_finite_dates(name) || names.any(|known| known == name)

@@ -72,7 +72,7 @@ pub(crate) fn with_columns<'a>(
 pub struct StepCount {
     /// Rows that reached the step.
     pub rows_in: u64,
-    /// Rows that do not fulfil a condition, or whose key an earlier row has.
+    /// Rows that do not fulfil a condition, or that have the key of an earlier row.
     pub filtered: u64,
     /// Rows that became faults.
     pub rejected: u64,

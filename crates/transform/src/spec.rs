@@ -15,8 +15,8 @@ pub struct InputColumn {
     pub column_type: ColumnType,
 }
 
-/// The index of the column that a step names: the column with exactly this name, or else the only column whose name differs from it
-/// only in case.
+/// The index of the column that a step names: the column with exactly this name, or else the only column whose name
+/// differs from it only in case.
 pub(crate) fn column_at(name: &str, visible: &[InputColumn]) -> Result<usize, StepErrorKind> {
     let names = || visible.iter().map(|column| column.name.as_str());
     place_of(name, names()).map_err(|several| match several.as_slice() {

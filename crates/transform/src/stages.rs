@@ -1,8 +1,8 @@
 //! All steps of a flow: steps with expressions, which DuckDB evaluates, and the other steps, which this crate runs
 //! itself.
 //!
-//! Consecutive steps with expressions are one stage, with one statement; each other step is a stage of its own. The rows
-//! that a stage keeps, with the columns that it adds, go into the next one.
+//! Consecutive steps with expressions are one stage, with one statement; each other step is a stage of its own. The
+//! rows that a stage keeps, with the columns that it adds, go into the next one.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -109,7 +109,8 @@ impl StagedStep {
         }
     }
 
-    /// What it does, in a few words for a report: the columns that it adds or compares, its condition, or the name of its check.
+    /// What it does, in a few words for a report: the columns that it adds or compares, its condition, or the name of
+    /// its check.
     pub fn what(&self) -> String {
         match self {
             StagedStep::Expressions(step) => match &step.action {
@@ -296,8 +297,8 @@ impl Staged {
         }
     }
 
-    /// Bytes of the references and of the numbers of members that are added to them, and the most bytes of the keys of distinct
-    /// rows.
+    /// Bytes of the references and of the numbers of members that are added to them, and the most bytes of the keys of
+    /// distinct rows.
     pub fn kept_bytes(&self) -> u64 {
         let bytes = self.steps.iter().map(|step| match step {
             StagedStep::Lookup(lookup) => {
@@ -321,7 +322,8 @@ impl Staged {
         }
     }
 
-    /// The indexes of the columns that have no values after the steps: those that became rows and are not used any more.
+    /// The indexes of the columns that have no values after the steps: those that became rows and are not used any
+    /// more.
     pub fn unused(&self) -> BTreeSet<usize> {
         let steps = self.steps.iter();
         let unused = steps.filter_map(|step| match step {
@@ -396,8 +398,9 @@ impl StagedRunner {
         })
     }
 
-    /// Passes a batch through all steps. Its columns are those of the plan, in their order. `place` returns the place of a
-    /// row of the batch in its source. The error [`RunError::TooManyRows`] asks for the same rows in smaller batches.
+    /// Passes a batch through all steps. Its columns are those of the plan, in their order. `place` returns the place
+    /// of a row of the batch in its source. The error [`RunError::TooManyRows`] asks for the same rows in smaller
+    /// batches.
     pub fn run(
         &mut self,
         batch: &RecordBatch,

@@ -1,8 +1,8 @@
 //! The statements that evaluate the steps for the rows of a batch: the quick one and the careful one.
 //!
-//! Both return one row for each row of the batch, in its order, and for each expression its value. A later step is
-//! evaluated only for the rows that the steps before it have kept, so that `where = "b <> 0"` protects `a / b` after it.
-//! For this the statements are nested, one SELECT for each step:
+//! Both return one row for each row of the batch, in the same order. This row has the value of each expression. A later
+//! step is evaluated only for the rows that the steps before it have kept, so that `where = "b <> 0"` protects `a / b`
+//! after it. For this the statements are nested, one SELECT for each step:
 //!
 //! ```sql
 //! SELECT "revenue", inrush_step_value_1 FROM

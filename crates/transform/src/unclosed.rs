@@ -1,4 +1,5 @@
-//! Brackets and quotes that an expression opens and does not close. DuckDB's parser says only near which word it stopped.
+//! Brackets and quotes that an expression opens and does not close. DuckDB's parser says only near which word it
+//! stopped.
 
 use std::ops::Range;
 

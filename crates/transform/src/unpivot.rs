@@ -50,8 +50,8 @@ pub struct PlannedUnpivot {
 }
 
 impl PlannedUnpivot {
-    /// Plans a step that sees these columns. `step` is its number, counted from 1; `fan_out` the most rows that earlier steps
-    /// make of a record.
+    /// Plans a step that sees these columns. `step` is its number, counted from 1; `fan_out` the most rows that earlier
+    /// steps make of a record.
     pub fn plan(
         spec: &UnpivotSpec,
         visible: &[InputColumn],

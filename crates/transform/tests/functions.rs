@@ -184,8 +184,8 @@ fn call(name: &str, arguments: &[String]) -> String {
     }
 }
 
-/// True if this NULL has a reason: two equal values of `nullif`; a text that `try_strptime` cannot read; a path that a JSON
-/// document does not have, and JSON's own null; an infinite date, whose row the runner rejects.
+/// True if this NULL has a reason: two equal values of `nullif`; a text that `try_strptime` cannot read; a path that a
+/// JSON document does not have, and JSON's own null; an infinite date, whose row the runner rejects.
 fn may_be_null(name: &str, values: &[String]) -> bool {
     let is_infinite = |value: &String| ["infinity", "-infinity"].contains(&value.as_str());
     ["nullif", "try_strptime", "->>"].contains(&name)

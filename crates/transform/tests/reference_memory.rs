@@ -31,8 +31,8 @@ fn taken(size: usize) {
     MOST.fetch_max(live, Ordering::Relaxed);
 }
 
-// SAFETY: every call goes to `System`, which keeps the contract of the trait. `realloc` is the trait's own: a new block, a
-// copy, and the old block given back.
+// SAFETY: every call goes to `System`, which keeps the contract of the trait. `realloc` is the trait's own: a new
+// block, a copy, and the old block given back.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         taken(layout.size());

@@ -87,8 +87,8 @@ impl<'a> BackendTime<'a> {
         ((cpu_s - known_s) / cpu_s).clamp(0.0, 1.0)
     }
 
-    /// How a backend's process spent its time, apart from wait events; `waits_s` are the seconds that the stream waited for
-    /// it.
+    /// How a backend's process spent its time, apart from wait events; `waits_s` are the seconds that the stream waited
+    /// for it.
     pub(crate) fn process(&self, waits_s: f64) -> Process {
         let Some(backend) = self.backend else {
             return Process::default();

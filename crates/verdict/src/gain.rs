@@ -96,7 +96,7 @@ fn shared_cpu_s(facts: &Facts, holder: Holder) -> f64 {
     (needed_s + cpu.sources_s.unwrap_or(0.0)) / cpu.cores
 }
 
-/// A backend's own work, which stays the same if other parts become faster.
+/// The seconds of a backend's own work, which stays the same if other parts become faster.
 fn backends_s(facts: &Facts, cause: Cause) -> f64 {
     let is_its_own = matches!(
         cause,
@@ -113,7 +113,7 @@ fn backends_s(facts: &Facts, cause: Cause) -> f64 {
     }
 }
 
-/// The own work of the source's backend, which stays the same if other parts become faster.
+/// The seconds of the own work of the source's backend, which stays the same if other parts become faster.
 fn source_backends_s(facts: &Facts, cause: Cause) -> f64 {
     let is_its_own = matches!(
         cause,

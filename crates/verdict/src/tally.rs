@@ -32,8 +32,8 @@ pub struct BackendTally {
 }
 
 impl BackendTally {
-    /// Adds a sample: the phase of the stream (`None`: between phases), and the state of its backend at that moment with
-    /// its wait event, such as `IO:WALWrite`.
+    /// Adds a sample: the phase of the stream (`None`: between phases), and the state of its backend at that moment
+    /// with its wait event, such as `IO:WALWrite`.
     pub fn add(&mut self, phase: Option<Phase>, state: BackendState, event: Option<String>) {
         *self.samples.entry((phase, state)).or_default() += 1;
         if let Some(event) = event {
@@ -41,8 +41,8 @@ impl BackendTally {
         }
     }
 
-    /// Adds the state of the backend's process at a sample, by the system's letter: `T` is stopped, `D` sleeps on a device.
-    /// Only for a server on this machine.
+    /// Adds the state of the backend's process at a sample, by the system's letter: `T` is stopped, `D` sleeps on a
+    /// device. Only for a server on this machine.
     pub fn add_process_state(&mut self, letter: Option<char>) {
         match letter {
             Some('T' | 't') => self.stopped += 1,
@@ -58,8 +58,8 @@ impl BackendTally {
         }
     }
 
-    /// The series without CPU times; `None` if there is no sample. `is_local`: the backend runs on this machine, so that its
-    /// process could be observed.
+    /// The series without CPU times; `None` if there is no sample. `is_local`: the backend runs on this machine, so
+    /// that its process could be observed.
     pub fn series(&self, process_id: i32, is_local: bool) -> Option<BackendSeries> {
         if self.samples.is_empty() {
             return None;

@@ -1,5 +1,5 @@
-//! Wait events by their full names: the class, a colon, and the event. The classes are PostgreSQL's, or the wait categories of
-//! SQL Server, which `sys.query_store_wait_stats` documents.
+//! Wait events by their full names: the class, a colon, and the event. The classes are PostgreSQL's, or the wait
+//! categories of SQL Server, which `sys.query_store_wait_stats` documents.
 
 /// True if a backend with this event waits for a disk: for data files or for the log.
 pub(crate) fn is_of_disk(event: &str) -> bool {

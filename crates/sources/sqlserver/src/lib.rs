@@ -9,8 +9,8 @@
 //!
 //! # Which splits
 //!
-//! A table is split by ranges of a key or by its partitions ([`split_by`]), and several sessions read it. Without the setting
-//! `split_by` it is split only if all splits show one moment, or if its rows are declared stable.
+//! A table is split by ranges of a key or by its partitions ([`split_by`]), and several sessions read it. Without the
+//! setting `split_by` it is split only if all splits show one moment, or if its rows are declared stable.
 //!
 //! # Rows
 //!

@@ -140,7 +140,8 @@ pub fn begin_snapshot(
     Ok(session)
 }
 
-/// Opens this many sessions, which all show the same moment of a table. `Ok(Err)` is the reason why the table could not be locked.
+/// Opens this many sessions, which all show the same moment of a table. `Ok(Err)` is the reason why the table could not
+/// be locked.
 pub fn begin_snapshots(
     keeper: &mut Session,
     options: &SessionOptions,

@@ -1,9 +1,9 @@
 //! The range of an incremental load (`since`), by the server's clock and `lag`.
 //!
-//! The server does not tell every login which transactions are open, and its row versions say nothing about the values of a column.
-//! So the user must say how much time may pass from the value of a row to its commit: `lag`. The bound is the server's time minus
-//! `lag`, and is taken before the first row is read. Marks are times of UTC with seven digits, as `datetimeoffset` has them,
-//! so their texts sort by time.
+//! The server does not tell every login which transactions are open, and its row versions say nothing about the values
+//! of a column. So the user must say how much time may pass from the value of a row to its commit: `lag`. The bound is
+//! the server's time minus `lag`, and is taken before the first row is read. Marks are times of UTC with seven digits,
+//! as `datetimeoffset` has them, so their texts sort by time.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! A table or a query is split so that several sessions read it: by ranges of a key, or by its partitions. Each range or partition
-//! is a [step](inrush_source::Steps); a split is one or several of them.
+//! A table or a query is split so that several sessions read it: by ranges of a key, or by its partitions. Each range
+//! or partition is a [step](inrush_source::Steps); a split is one or several of them.
 
 use std::ops::Range;
 use std::path::Path;
@@ -141,8 +141,8 @@ pub struct Found {
     pub rows: Option<u64>,
 }
 
-/// Finds how the rows are split: by ranges of the key that `split_by` names, otherwise by ranges of the leading column of a
-/// table's clustered index, or by its partitions.
+/// Finds how the rows are split: by ranges of the key that `split_by` names, otherwise by ranges of the leading column
+/// of a table's clustered index, or by its partitions.
 pub fn find(session: &mut Session, asked: &Asked<'_>) -> Result<Found, SourceError> {
     let rows = asked.table.and_then(|table| table.rows);
     if let Some(column) = &asked.settings.split_by {

@@ -1,4 +1,4 @@
-//! Texts or bytes of arrays of views, and how they are written. They are anywhere in a few large buffers.
+//! Texts or bytes of arrays of views, and how they are written. The values are anywhere in a few large buffers.
 //!
 //! A view has 16 bytes. The lowest four are the length. A text of up to twelve bytes follows directly; for a longer
 //! text, its first four bytes follow, then the number of its buffer and its offset there.
@@ -227,7 +227,8 @@ unsafe fn put_utf16_text(text: &[u8], cursor: Cursor, units: &mut Vec<u16>) -> u
     2 * count
 }
 
-/// Writes each byte of a text as 16 bits, and returns true if the text is ASCII. Only then this is the text in UTF-16.
+/// Writes each byte of a text as 16 bits, and returns true if the text is ASCII. Only then are the written bytes the
+/// text in UTF-16.
 ///
 /// # Safety
 ///

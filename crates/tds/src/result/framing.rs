@@ -125,8 +125,8 @@ pub(super) fn is_null(nulls: &[u8], column: usize) -> bool {
         .is_some_and(|bits| bits >> (column % 8) & 1 == 1)
 }
 
-/// The number of bytes of the row at the beginning of `bytes`; `None` if they end within the row. Fails if no row begins
-/// there.
+/// The number of bytes of the row at the beginning of `bytes`; `None` if they end within the row. Fails if no row
+/// begins there.
 pub fn row_bytes(columns: &RowMetadata, bytes: &[u8]) -> Result<Option<usize>, RowError> {
     match bytes.first() {
         None => return Ok(None),

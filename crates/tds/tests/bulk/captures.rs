@@ -30,8 +30,8 @@ enum Difference {
 
 use Difference::{OtherBytes, OtherValue};
 
-/// The clients whose captures are committed, by the names of the files. `freetds` is FreeTDS's `freebcp`. `mssql-python` is the Python
-/// module of `mssql-tds` and calls its code.
+/// The clients whose captures are committed, by the names of the files. `freetds` is FreeTDS's `freebcp`.
+/// `mssql-python` is the Python module of `mssql-tds` and calls its code.
 const CLIENTS: [&str; 6] = [
     "freetds",
     "go-mssqldb",

@@ -16,8 +16,8 @@ pub enum Value {
     Float(u64),
     /// The digits of a `decimal` without its point, as a number.
     Decimal(i128),
-    /// Days since 0001-01-01, steps of the type's fraction since midnight, minutes of an offset. A part that the type lacks
-    /// is 0.
+    /// Days since 0001-01-01, steps of the type's fraction since midnight, minutes of an offset. A part that the type
+    /// lacks is 0.
     Moment(u32, u64, i16),
     /// `datetime`: days since 1900-01-01 and steps of 1/300 s; `smalldatetime`: days and minutes.
     Old(i32, u32),

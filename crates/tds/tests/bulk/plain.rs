@@ -1,5 +1,5 @@
-//! A simple encoder for comparison: it writes one value at a time, through Arrow's own accessors, into a vector. The file
-//! also computes the values of a batch as SQL Server should store them.
+//! A simple encoder for comparison: it writes one value at a time, through Arrow's own accessors, into a vector. The
+//! file also computes the values of a batch as SQL Server should store them.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{

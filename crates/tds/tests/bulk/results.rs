@@ -176,8 +176,8 @@ fn text_type(token: u8, collation: [u8; 5]) -> Vec<u8> {
 
 #[test]
 fn values_without_a_counterpart_are_told() {
-    // datetime2(7) of 0001-01-01 00:00:00.0000001; half of a surrogate pair; a byte that is not UTF-8; a byte that the code
-    // page 1252 lacks.
+    // datetime2(7) of 0001-01-01 00:00:00.0000001; half of a surrogate pair; a byte that is not UTF-8; a byte that the
+    // code page 1252 lacks.
     let cases: [(Vec<u8>, &[u8], &str, &str); 4] = [
         (
             vec![0x2a, 7],

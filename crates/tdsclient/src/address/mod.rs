@@ -140,7 +140,8 @@ pub struct SessionOptions {
     pub packet_size: PacketSize,
     /// The longest time that connecting and the login may take together.
     pub login_timeout: Duration,
-    /// After this time without a byte from the server, a session asks over another connection whether the server still has it.
+    /// After this time without a byte from the server, a session asks over another connection whether the server still
+    /// has it.
     pub silence: Duration,
 }
 
@@ -158,9 +159,9 @@ impl fmt::Debug for SessionOptions {
 }
 
 impl SessionOptions {
-    /// Reads a URL, and the options beside it, which take precedence over those in the URL. Relative paths start in `folder`.
-    /// Also returns the options that do not belong to a connection; the caller uses or refuses them. Messages contain no
-    /// secret.
+    /// Reads a URL, and the options beside it, which take precedence over those in the URL. Relative paths start in
+    /// `folder`. Also returns the options that do not belong to a connection; the caller uses or refuses them. Messages
+    /// contain no secret.
     pub fn parse(
         url: &str,
         options: &BTreeMap<String, String>,
@@ -179,8 +180,8 @@ impl SessionOptions {
     }
 }
 
-/// Refuses a host of Fabric warehouses before a login is tried: a transaction there does not wait for the locks of another one
-/// (https://learn.microsoft.com/fabric/data-warehouse/transactions).
+/// Refuses a host of Fabric warehouses before a login is tried: a transaction there does not wait for the locks of
+/// another one (https://learn.microsoft.com/fabric/data-warehouse/transactions).
 fn refuse_fabric_warehouse(endpoint: &Endpoint) -> Result<()> {
     let host = endpoint.host.to_ascii_lowercase();
     match host.ends_with(".datawarehouse.fabric.microsoft.com") {

@@ -2,11 +2,11 @@
 //!
 //! # Why it is sound
 //!
-//! The types are those of `gssapi/gssapi.h` on Linux: `OM_uint32` is `u32`, buffers are a length and a pointer, OIDs are a
-//! length of 32 bits and a pointer, and names, contexts and credentials are opaque pointers. The library is never unloaded, so
-//! its function pointers stay valid. Names and contexts belong to one [`Context`], which releases them when it is dropped;
-//! bytes that the library allocates are copied and freed at once. A context may be used by any thread, but by one at a time;
-//! `&mut self` ensures that.
+//! The types are those of `gssapi/gssapi.h` on Linux: `OM_uint32` is `u32`, buffers are a length and a pointer, OIDs
+//! are a length of 32 bits and a pointer, and names, contexts and credentials are opaque pointers. The library is never
+//! unloaded, so its function pointers stay valid. Names and contexts belong to one [`Context`], which releases them
+//! when it is dropped; bytes that the library allocates are copied and freed at once. A context may be used by any
+//! thread, but by one at a time; `&mut self` ensures that.
 #![expect(unsafe_code, reason = "functions of C, looked up by their names")]
 
 use std::ffi::{c_int, c_void};
@@ -74,8 +74,9 @@ const CONTINUE_NEEDED: u32 = 1;
 const ERRORS: u32 = 0xffff_0000;
 /// `GSS_S_NO_CRED`, `GSS_S_DEFECTIVE_CREDENTIAL`, `GSS_S_CREDENTIALS_EXPIRED`.
 const NO_TICKET: [u32; 3] = [7 << 16, 10 << 16, 11 << 16];
-/// `GSS_C_GSS_CODE` and `GSS_C_MECH_CODE`: whose status it is.
+/// `GSS_C_GSS_CODE`: the status is one of GSSAPI.
 const OF_GSSAPI: c_int = 1;
+/// `GSS_C_MECH_CODE`: the status is one of Kerberos.
 const OF_KERBEROS: c_int = 2;
 /// The most texts of one status that are shown.
 const TEXTS_MAX: usize = 4;

@@ -1,8 +1,9 @@
 //! Packets on a socket, plain or encrypted. Every wait ends when the run is interrupted or a deadline has passed.
 //!
-//! The socket's calls return after [`TICK`] at the latest, so that no thread must be woken from outside. If an interrupt
-//! comes while the session waits for an answer, ATTENTION is sent, and the server gets [`ATTENTION_TIMEOUT`] to end its
-//! work. After an interrupted write the connection is not used any more, because only a part of a packet was sent.
+//! The socket's calls return after [`TICK`] at the latest, so that no thread must be woken from outside. If an
+//! interrupt comes while the session waits for an answer, ATTENTION is sent, and the server gets [`ATTENTION_TIMEOUT`]
+//! to end its work. After an interrupted write the connection is not used any more, because only a part of a packet was
+//! sent.
 
 mod handshake;
 
@@ -158,8 +159,8 @@ impl Transport {
         self.send_until(bytes, false)
     }
 
-    /// Like [`send`](Self::send), for rows of a bulk load: stops, as if the connection were lost, if the server answers before
-    /// it has taken them all.
+    /// Like [`send`](Self::send), for rows of a bulk load: stops, as if the connection were lost, if the server answers
+    /// before it has taken them all.
     pub(crate) fn send_rows(&mut self, bytes: &[u8]) -> Result<()> {
         self.send_until(bytes, true)
     }

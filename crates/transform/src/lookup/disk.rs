@@ -203,7 +203,8 @@ impl DiskBuilder {
 }
 
 impl DiskReference {
-    /// The taken columns of the entries with these keys: for each key the index of its row, and the columns of these rows.
+    /// The taken columns of the entries with these keys: for each key the index of its row, and the columns of these
+    /// rows.
     pub fn find(
         &self,
         keys: &[(&ArrayRef, KeyClass)],

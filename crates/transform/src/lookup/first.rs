@@ -41,7 +41,7 @@ impl OrderValue {
     }
 }
 
-/// The first byte of an order value in a file.
+// The first byte of an order value in a file is one of these.
 const NUMBER: u8 = 1;
 const FLOAT: u8 = 2;
 const BYTES: u8 = 3;

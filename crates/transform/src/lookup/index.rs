@@ -1,7 +1,7 @@
 //! The index of a reference in memory: from the bytes of a key to the number of its row.
 //!
-//! Most keys are numbers, dates or short codes. They are kept in the table itself, so finding one touches one place in memory.
-//! Longer keys are blocks of the heap.
+//! Most keys are numbers, dates or short codes. They are kept in the table itself, so finding one touches one place in
+//! memory. Longer keys are blocks of the heap.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -57,8 +57,8 @@ impl Index {
 
     /// The rows of keys, in their order. `key_of` puts a key's bytes into the vector, or says that there is none.
     ///
-    /// The keys of a block are made first and then looked up one after the other, so that the processor waits for the memory
-    /// of several keys at the same time.
+    /// The keys of a block are made first and then looked up one after the other, so that the processor waits for the
+    /// memory of several keys at the same time.
     pub(super) fn rows_of(
         &self,
         count: usize,

@@ -1,9 +1,9 @@
-//! Inferred members (`unmatched = "add"`): each key that the reference lacks gets the number of a member that the switch
-//! adds to it.
+//! Inferred members (`unmatched = "add"`): each key that the reference lacks gets the number of a member that the
+//! switch adds to it.
 //!
-//! The destination gives the numbers ([`MemberNumbers`]): the same one for the same key, to all streams, hosts and attempts of
-//! a run. They are kept here, so that the destination is asked once for most keys. [`Members`] checks that a key fits the
-//! columns of the reference; a row whose key does not is rejected.
+//! The destination gives the numbers ([`MemberNumbers`]): the same one for the same key, to all streams, hosts and
+//! attempts of a run. They are kept here, so that the destination is asked once for most keys. [`Members`] checks that
+//! a key fits the columns of the reference; a row whose key does not fit is rejected.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -20,8 +20,8 @@ use crate::error::RunError;
 use crate::key::plain_text;
 use crate::spec::InputColumn;
 
-/// The most bytes of numbers in memory. Beyond this limit, the destination is asked for the same number again with each
-/// batch.
+/// The most memory for the numbers of members, in bytes. Beyond this limit, the destination is asked for the same
+/// number again with each batch.
 pub const MEMBERS_BYTES: u64 = 16 << 20;
 
 /// The most bytes of a key: an index of PostgreSQL always accepts this many.

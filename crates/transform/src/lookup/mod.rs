@@ -48,8 +48,8 @@ pub enum Unmatched {
     Null,
     /// The taken columns have these values: an array with one value for each.
     Default(Vec<ArrayRef>),
-    /// The only taken column has the number of a member that is added to the reference. A row is rejected if its key is NULL
-    /// or does not fit.
+    /// The only taken column has the number of a member that is added to the reference. A row is rejected if its key is
+    /// NULL or does not fit.
     Add(Arc<Members>),
 }
 
@@ -133,7 +133,8 @@ impl Lookup {
         })
     }
 
-    /// Gives rows the numbers of the members that are added for their keys. Returns the rows whose key no member can have.
+    /// Gives rows the numbers of the members that are added for their keys. Returns the rows whose key no member can
+    /// have.
     fn add(
         &self,
         batch: &RecordBatch,
@@ -172,7 +173,8 @@ impl Lookup {
         columns.any(|column| column.is_null(row))
     }
 
-    /// The value of a row whose key is one column, as rejects show it; `None` if it is NULL, or if the key has several columns.
+    /// The value of a row whose key is one column, as rejects show it; `None` if it is NULL, or if the key has several
+    /// columns.
     pub fn only_value(&self, batch: &RecordBatch, row: usize) -> Option<String> {
         match self.keys.as_slice() {
             [(index, _)] => plain_text(batch.column(*index), row),

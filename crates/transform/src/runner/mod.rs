@@ -1,7 +1,7 @@
 //! Runs the steps for the batches of a stream.
 //!
-//! A runner has one connection, and evaluates on the thread that calls it. It keeps nothing between batches, so any split
-//! of the rows gives the same result.
+//! A runner has one connection, and evaluates on the thread that calls it. It keeps nothing between batches, so any
+//! split of the rows gives the same result.
 
 mod results;
 mod rows;
@@ -281,8 +281,8 @@ impl StepRunner {
         }
     }
 
-    /// The values of all expressions, and whether each failed. TRY does not catch all errors of DuckDB: an unknown time zone ends
-    /// the statement, for example. Then the rows are halved until the failing row is alone.
+    /// The values of all expressions, and whether each failed. TRY does not catch all errors of DuckDB: an unknown time
+    /// zone ends the statement, for example. Then the rows are halved until the failing row is alone.
     fn evaluate_carefully(
         &self,
         travelling: &RecordBatch,

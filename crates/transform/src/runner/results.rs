@@ -51,7 +51,8 @@ pub fn whole(batches: Vec<RecordBatch>) -> Result<Vec<ArrayRef>, RunError> {
         })
 }
 
-/// True if the values of a row may have caused an error. Too little memory is not a fault of a row: other streams may need it now.
+/// True if the values of a row may have caused an error. Too little memory is not a fault of a row: other streams may
+/// need it now.
 pub fn may_be_of_a_row(error: &AdbcError) -> bool {
     !matches!(error.status, Status::Cancelled | Status::IO)
 }

@@ -30,8 +30,8 @@ impl Rows {
     }
 }
 
-/// Drops rows whose result is infinite or NaN although none of their arguments is: an overflow, or a root of a negative number
-/// by `pow`. DuckDB reports neither.
+/// Drops rows whose result is infinite or NaN although none of their arguments is: an overflow, or a root of a negative
+/// number by `pow`. DuckDB reports neither.
 pub fn reject_special_numbers(shown: &Shown<'_>, made: &ArrayRef, rows: &mut Rows) {
     for row in infinite_rows(made) {
         if rows.alive[row] && !shown.sees_special_number(row) {
@@ -185,7 +185,8 @@ pub fn check(
     warned
 }
 
-/// Keeps the rows of an output. `takers` are the outputs that take each row. Returns the number of rows that are filtered.
+/// Keeps the rows of an output. `takers` are the outputs that take each row. Returns the number of rows that are
+/// filtered.
 pub fn give(shown: &Shown<'_>, outputs: &OutputSpec, takers: &Int64Array, rows: &mut Rows) -> u64 {
     let own = 1_i64 << outputs.kept;
     let mut filtered = 0;

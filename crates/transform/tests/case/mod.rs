@@ -22,7 +22,8 @@ use inrush_transform::planned::Planned;
 use inrush_transform::runner::StepRunner;
 use inrush_transform::spec::{Derivation, InputColumn, Otherwise, StepSpec};
 
-/// The evaluator that all tests of a program share, as all streams of a run do; `None` where DuckDB's wheel cannot be loaded.
+/// The evaluator that all tests of a program share, as all streams of a run do; `None` where DuckDB's wheel cannot be
+/// loaded.
 pub fn evaluator() -> Option<&'static Evaluator> {
     static EVALUATOR: OnceLock<Option<Evaluator>> = OnceLock::new();
     let open = || {

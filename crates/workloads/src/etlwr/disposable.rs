@@ -1,8 +1,8 @@
 //! A temporary folder that is removed when the command ends, in whatever way.
 //!
-//! A command that ends by itself, by a signal or by an error removes it. If a command is killed, the next one removes
-//! its folder. A folder is unused if its lock is free: the system releases the lock of a dead process, even if another
-//! process now has its number.
+//! A command that ends by itself, by a signal or by an error removes its folder. If a command is killed, the next
+//! command removes the folder. A folder is unused if its lock is free: the system releases the lock of a dead process,
+//! even if another process now has its number.
 
 use std::fs::{File, TryLockError};
 use std::io;

@@ -1,4 +1,5 @@
-//! Tables whose rows are known, in the double of SQL Server (`tests/sqlserver/double`): a program in Python that answers like one.
+//! Tables whose rows are known, in the double of SQL Server (`tests/sqlserver/double`): a program in Python that
+//! answers like one.
 
 #![allow(dead_code, reason = "each test program uses its own part of it")]
 
