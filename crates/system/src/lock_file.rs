@@ -34,8 +34,8 @@ pub fn holder(file: File) -> io::Result<String> {
 /// The name of the process that holds the lock of a file now, on any host; `None` if no process holds it. Nothing is
 /// written.
 ///
-/// To find out, the function takes a shared lock for a moment. [`try_take`] distinguishes such a lock from that of a
-/// holder.
+/// To find out, the function takes a shared lock for a moment. [`try_take`] distinguishes such a lock from the lock of
+/// a holder.
 pub fn held_by(path: &Path) -> io::Result<Option<String>> {
     let file = match File::open(path) {
         Ok(file) => file,

@@ -7,12 +7,12 @@ pub fn thread_id() -> i32 {
     rustix::thread::gettid().as_raw_pid()
 }
 
-/// Microseconds that a thread of this process ran on a CPU, and that it waited for one.
+/// The microseconds in which a thread of this process ran on a CPU, and those in which it waited for a CPU.
 pub fn thread_cpu_us(thread_id: i32) -> Option<(u64, u64)> {
     schedule(&format!("/proc/self/task/{thread_id}/schedstat"))
 }
 
-/// Microseconds that a process of one thread ran on a CPU, and that it waited for one.
+/// The microseconds in which a process of one thread ran on a CPU, and those in which it waited for a CPU.
 pub fn cpu_us(process_id: i32) -> Option<(u64, u64)> {
     schedule(&format!("/proc/{process_id}/schedstat"))
 }

@@ -89,7 +89,7 @@ pub enum SqlType {
     },
     /// `money`: four digits after the point in 64 bits.
     Money,
-    /// `smallmoney`: the same in 32 bits.
+    /// `smallmoney`: four digits after the point in 32 bits.
     SmallMoney,
     /// `date`.
     Date,

@@ -82,8 +82,8 @@ impl SessionWatch {
         }
     }
 
-    /// The states of the sessions with these [numbers](Session::number_on_server) now; those that have ended are left
-    /// out.
+    /// The states of the sessions with these [numbers](Session::number_on_server) now; sessions that have ended are
+    /// left out.
     pub fn look(&mut self, sessions: &[i32]) -> WatchResult<Vec<SeenSession>> {
         let those = format!("WHERE session_id IN ({})", list(sessions));
         let question = format!(

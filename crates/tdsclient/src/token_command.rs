@@ -79,7 +79,7 @@ impl TokenCommand {
         }
     }
 
-    /// A token: the one that was printed within the last minute, or a new one.
+    /// Returns a token: the last token if it was printed within the last minute, otherwise a new one.
     pub(crate) fn token(&self, interrupt: &Interrupt) -> Result<String, TokenFault> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, Token(token))) = &*last

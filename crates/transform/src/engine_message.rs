@@ -199,7 +199,7 @@ fn carets(message: &str, text: &str) -> Option<Range<usize>> {
     for _ in 0..number.checked_sub(2)? {
         start += own.next()?.len() + 1;
     }
-    // A long line is shortened, and then its columns are not those of the expression.
+    // DuckDB shortens a long line. Then the positions in it differ from the positions in the expression.
     let own = own.next().filter(|own| *own == line)?;
     let at = |column: usize| {
         own.char_indices()

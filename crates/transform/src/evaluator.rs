@@ -22,8 +22,8 @@ pub const BUFFER_BYTES_MAX: u64 = 256 << 20;
 /// The measured bytes of memory of DuckDB's library, including the data that it keeps for each database.
 pub const LIBRARY_BYTES: u64 = 64 << 20;
 
-/// Settings that are given before the database opens. With them it reads and writes no files, loads no extensions, and
-/// starts no threads, because each stream evaluates on its own thread.
+/// Settings that are given before the database opens. With them the database reads and writes no files, loads no
+/// extensions, and starts no threads, because each stream evaluates on its own thread.
 const OPTIONS: [(&str, &str); 4] = [
     ("threads", "1"),
     ("enable_external_access", "false"),
@@ -142,7 +142,7 @@ impl Evaluator {
         self.instance.version()
     }
 
-    /// The reference with this declaration: read once, and then the same for all plans and streams.
+    /// The reference with this declaration. It is read once, and all plans and streams share it.
     pub fn reference<E>(
         &self,
         declaration: &str,

@@ -20,7 +20,7 @@ use crate::statement;
 /// A column that is loaded after the steps.
 #[derive(Clone, Copy, Debug)]
 pub struct Loaded<'a> {
-    /// Its name among the columns before the steps and the derived ones.
+    /// Its name. It is a column from before the steps, or a derived column.
     pub name: &'a str,
     /// True if NULL may be loaded.
     pub nullable: bool,

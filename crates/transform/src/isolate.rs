@@ -60,7 +60,7 @@ fn leaves_alive(action: &StepAction, value: &ArrayRef) -> bool {
     }
 }
 
-/// The values of some rows, followed by those of others.
+/// Joins the values of some rows and the values of the rows after them.
 pub(crate) fn joined(first: Vec<Values>, second: Vec<Values>) -> Result<Vec<Values>, RunError> {
     let both = first.into_iter().zip(second);
     both.map(|(first, second)| {

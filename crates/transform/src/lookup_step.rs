@@ -19,7 +19,7 @@ use crate::types::sql_name;
 /// A lookup whose reference is in memory.
 #[derive(Clone, Debug)]
 pub struct LookupSpec {
-    /// What is looked up, for people: `warehouse.dim_customer`.
+    /// The name of the reference for people, such as `warehouse.dim_customer`.
     pub name: String,
     /// The reference.
     pub reference: Arc<Reference>,

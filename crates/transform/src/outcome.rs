@@ -11,7 +11,7 @@ use crate::spec::InputColumn;
 /// The rows of a batch after all steps.
 #[derive(Debug)]
 pub struct Stepped {
-    /// The rows that are left, with the columns of the flow and then the derived ones.
+    /// The rows that are left. The columns of the flow come first, then the derived columns.
     pub batch: RecordBatch,
     /// The origin of each row: the index of its input row, multiplied by `fan_out`, plus its own index among the rows
     /// that were made of the input row. `None` if the rows are the input rows, each once.
@@ -81,7 +81,7 @@ pub struct StepCount {
     /// Rows whose key is not in the reference of a lookup, rejected or not.
     #[serde(default)]
     pub unmatched: u64,
-    /// Rows that the step made in addition to those that reached it.
+    /// Rows that the step made in addition to the rows that reached it.
     #[serde(default)]
     pub added: u64,
 }
@@ -110,7 +110,7 @@ pub struct RowFault {
     pub row: usize,
     /// The index of the step, counted from 0.
     pub step: usize,
-    /// The column: the derived one, or the only one that the condition names.
+    /// The derived column or, for a condition, the only column that it names.
     pub column: Option<String>,
     /// The values of the columns that the expression names: the value alone, or `a = 1, b = 2` for several columns.
     pub value: Option<String>,

@@ -6,7 +6,7 @@
 //! statement fails before the memory is allocated, and fewer rows are evaluated together. A row that is alone and needs
 //! more is a reject.
 //!
-//! DuckDB evaluates on the thread that calls it, so the room of a stream is that of its thread.
+//! DuckDB evaluates on the thread that calls it, so each stream has the room of its thread.
 
 use std::cell::Cell;
 

@@ -322,8 +322,8 @@ impl Staged {
         }
     }
 
-    /// The indexes of the columns that have no values after the steps: those that became rows and are not used any
-    /// more.
+    /// The indexes of the columns that have no values after the steps: columns that became rows and that no later step
+    /// uses.
     pub fn unused(&self) -> BTreeSet<usize> {
         let steps = self.steps.iter();
         let unused = steps.filter_map(|step| match step {
@@ -398,8 +398,8 @@ impl StagedRunner {
         })
     }
 
-    /// Passes a batch through all steps. Its columns are those of the plan, in their order. `place` returns the place
-    /// of a row of the batch in its source. The error [`RunError::TooManyRows`] asks for the same rows in smaller
+    /// Passes a batch through all steps. It must have the columns of the plan, in their order. `place` returns the
+    /// place of a row of the batch in its source. The error [`RunError::TooManyRows`] asks for the same rows in smaller
     /// batches.
     pub fn run(
         &mut self,

@@ -1,4 +1,4 @@
-//! The statements that evaluate the steps for the rows of a batch: the quick one and the careful one.
+//! The statements that evaluate the steps for the rows of a batch: the quick statement and the careful statement.
 //!
 //! Both return one row for each row of the batch, in the same order. This row has the value of each expression. A later
 //! step is evaluated only for the rows that the steps before it have kept, so that `where = "b <> 0"` protects `a / b`

@@ -6,9 +6,9 @@
 //! timestamp       MINUS_INFINITY, INFINITY          -i64::MAX, i64::MAX
 //! ```
 //!
-//! Timestamps of batches after 294247-01-10 do not fit into DuckDB's, and those of DuckDB before 4714 BC do not fit
-//! into batches ([`inrush_rows::timestamp`]). Results that are dates outside of PostgreSQL's range do not fit, either
-//! ([`inrush_rows::calendar`]). Such a value rejects its row.
+//! Timestamps of batches after 294247-01-10 do not fit into DuckDB's timestamps, and timestamps of DuckDB before 4714
+//! BC do not fit into batches ([`inrush_rows::timestamp`]). Results that are dates outside of PostgreSQL's range do not
+//! fit, either ([`inrush_rows::calendar`]). Such a value rejects its row.
 
 use std::sync::Arc;
 

@@ -43,7 +43,8 @@ pub fn sql_type(column_type: &ColumnType) -> Result<String, (&'static str, &'sta
     .to_owned())
 }
 
-/// The type of a column as the plan prints it: that of DuckDB, or words if DuckDB does not have it.
+/// The type of a column as the plan prints it: the name of its type in DuckDB, or a description in words if DuckDB does
+/// not have the type.
 pub fn sql_name(column_type: &ColumnType) -> String {
     sql_type(column_type).unwrap_or_else(|(words, _)| words.to_owned())
 }

@@ -179,7 +179,7 @@ fn latency(facts: &Facts) -> Option<Advice> {
     let cause = Cause::NetworkLatency;
     let link = facts.network.as_ref()?;
     let under_way = facts.sent_bytes() / facts.stream_s().max(1e-6) * link.round_trip_us / 1e6;
-    // Four times the bytes under way now: enough to see whether it helps, and enough for most links.
+    // Four times the bytes that are in flight now: enough to see whether it helps, and enough for most links.
     let window = bytes((4.0 * under_way).max(4e6));
     let all = |change: String| {
         Some(Advice {

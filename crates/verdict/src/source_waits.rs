@@ -1,11 +1,11 @@
 //! Divides a stream's waits for the rows of a source database by their cause.
 //!
-//! The arithmetic is that of `waits`, the other way round: here the backend sends, and the stream receives. If both
-//! wait for each other, the network between them holds the rows. By chance some pairs of samples show both waiting
-//! although they never waited at the same time, so the same bounds hold. Let W be the seconds in which the stream
-//! reads, A the seconds in which it does something else, and C the seconds that the backend waits for us. Then both
-//! wait for at least C - A seconds, and for at most the smaller of W and C. A part of the reading is the loader's own
-//! work: it receives bytes that have arrived.
+//! The arithmetic is the same as in `waits`, but the direction of the data is opposite: here the backend sends, and the
+//! stream receives. If both wait for each other, the network between them holds the rows. By chance some pairs of
+//! samples show both waiting although they never waited at the same time, so the same bounds hold. Let W be the seconds
+//! in which the stream reads, A the seconds in which it does something else, and C the seconds that the backend waits
+//! for us. Then both wait for at least C - A seconds, and for at most the smaller of W and C. A part of the reading is
+//! the loader's own work: it receives bytes that have arrived.
 
 use crate::backend_time::{BackendTime, Process, awake_s, share_of_workers};
 use crate::measurements::{BackendState, Measurements, Phase, StreamSeries};

@@ -163,7 +163,7 @@ impl Timeline {
         SERVER_WAITS.iter().map(|&phase| self.in_phase(phase)).sum()
     }
 
-    /// Seconds that the stream had something to do in other phases than this one, or between phases.
+    /// Seconds in which the stream had something to do, in any phase except this one or between phases.
     pub(crate) fn elsewhere_s(&self, phase: Phase) -> f64 {
         PHASES
             .iter()

@@ -280,10 +280,10 @@ impl Judge<'_> {
         shares.scaled_to(1.0)
     }
 
-    /// The causes of waits without samples of a backend: only those that follow from other figures. If the destination
-    /// used more CPU than the stream worked, it must have used it while the stream waited. If a disk is full while the
-    /// stream waits, the stream waits for it. The same holds for a network with data under way, if nothing shows that
-    /// the receiver is slow.
+    /// The causes of waits without samples of a backend: only the causes that follow from other figures. If the
+    /// destination used more CPU than the stream worked, it must have used it while the stream waited. If a disk is
+    /// full while the stream waits, the stream waits for it. The same holds for a network with data in flight, if
+    /// nothing shows that the receiver is slow.
     fn unsampled(&self) -> ByPart {
         let waits_s = self.send_s + self.server_s;
         let mut shares = ByPart::default();

@@ -311,7 +311,7 @@ fn a_long_way_with_a_small_send_buffer() {
     assert!(advice(&verdict).change.contains("tcp_wmem"));
 }
 
-/// A few segments are lost, but far less is under way than congestion control allows.
+/// A few segments are lost, but far fewer bytes are in flight than congestion control allows.
 #[test]
 fn a_long_way_on_which_some_segments_are_lost() {
     let tcp = Tcp {
@@ -458,7 +458,7 @@ fn a_disk_that_wait_events_do_not_name() {
         .backend_cpu(0.15, 0.02)
         .disk_sleep(130);
     let verdict = expect(&run(20.0).streams(2, &slow).local(), Cause::DestinationDisk);
-    // The decisive figures come before the other ones.
+    // The decisive figures come before the other figures.
     assert_eq!(
         verdict.causes[0].evidence,
         [

@@ -4,8 +4,8 @@
 //!
 //! If the database allows it (ALLOW_SNAPSHOT_ISOLATION), all sessions show a table at the moment at which it was opened
 //! ([`moment`]). Otherwise each statement reads at its own moment (READ_COMMITTED_SNAPSHOT), or locks rows one after
-//! the other: a row that another session moves meanwhile can be read twice or not at all. The plan says which of these
-//! applies, with the fix.
+//! the other: a row that another session moves during the statement can be read twice or not at all. The plan says
+//! which of these applies, with the fix.
 //!
 //! # Which splits
 //!

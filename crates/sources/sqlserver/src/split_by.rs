@@ -120,7 +120,7 @@ impl SplitBy {
 pub struct Asked<'a> {
     /// The name of the input, for messages.
     pub input: &'a Path,
-    /// What is read.
+    /// The settings of the table or query that is read.
     pub settings: &'a Settings,
     /// All columns of the table or query.
     pub columns: &'a [Column],

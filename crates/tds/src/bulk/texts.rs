@@ -5,8 +5,8 @@
 //!
 //! # Why it is sound
 //!
-//! It is an invariant of Arrow's arrays that every view is within the buffer that it names. The views and buffers of
-//! [`Texts`] are those of one array, because [`Texts::new`] is the only constructor. Callers ensure that a row is below
+//! It is an invariant of Arrow's arrays that every view is within the buffer that it names. All views and buffers of a
+//! [`Texts`] belong to one array, because [`Texts::new`] is the only constructor. Callers ensure that a row is below
 //! the array's length. For stores see [`writer`](super::writer).
 #![expect(
     unsafe_code,

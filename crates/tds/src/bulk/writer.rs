@@ -96,7 +96,7 @@ impl Cursor {
         }
     }
 
-    /// A value of a fixed length, and the length byte if there is one.
+    /// The length byte, if the column has one, and a value of a fixed length.
     #[inline(always)]
     pub(super) unsafe fn put<const BYTES: usize>(
         self,

@@ -6,7 +6,7 @@ pub(super) fn is_other(code_page: u16, character: char) -> bool {
     match code_page {
         // The web's encoding writes these as a backslash, a tilde and a wide minus.
         932 => matches!(character, '¥' | '‾' | '−'),
-        // Later than GBK: characters of GB 18030, and private ones.
+        // Characters that are not in GBK: later characters of GB 18030, and private characters.
         936 => matches!(
             character,
             '\u{1f9}'

@@ -232,7 +232,7 @@ fn column(reader: &mut Reader<'_>) -> Column {
 }
 
 fn value(column: &Column, reader: &mut Reader<'_>) -> Value {
-    // The length of the value: that of a fixed type, or as it is sent.
+    // The length of the value: the type fixes it, or it is sent before the value.
     let (bytes, length) = match column.type_token {
         0x30 | 0x32 => (reader.take(1), 1),
         0x34 => (reader.take(2), 2),

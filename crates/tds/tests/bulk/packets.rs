@@ -140,7 +140,7 @@ fn a_message_that_is_given_up() {
     assert_eq!(again, expected);
 }
 
-/// More packets than a byte counts.
+/// A message with more packets than a byte can count.
 #[test]
 fn numbers_of_packets_begin_anew() {
     let (target, batch) = column(&[300_000]);

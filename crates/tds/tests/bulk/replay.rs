@@ -1,6 +1,6 @@
 //! The stream that foreign clients read as the result of a SELECT, which has the same form as a bulk load ([MS-TDS]
-//! 2.2.6.1). `tests/sqlserver/test_replay.py` compares what they read with the table; here the committed stream must be
-//! what the encoder writes.
+//! 2.2.6.1). `tests/sqlserver/test_replay.py` compares the values that the clients read with the table; here the
+//! committed stream must be what the encoder writes.
 
 use arrow_array::ArrayRef;
 use inrush_tds::RowMetadata;

@@ -126,11 +126,11 @@ pub struct SessionOptions {
     pub endpoints: Vec<Endpoint>,
     /// Who logs in.
     pub credentials: Credentials,
-    /// The database; empty for the login's default one.
+    /// The database; empty for the default database of the login.
     pub database: String,
     /// The name by which the server's administrators see the sessions.
     pub application_name: String,
-    /// What is encrypted.
+    /// The part of the session that is encrypted.
     pub encryption: Encryption,
     /// The certificates that are accepted.
     pub trust: Trust,

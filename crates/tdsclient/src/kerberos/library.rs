@@ -91,7 +91,7 @@ macro_rules! functions {
 
         impl Functions {
             fn find() -> Result<Functions, libloading::Error> {
-                // SAFETY: the library may be loaded at any time; the types are those of its header.
+                // SAFETY: the library may be loaded at any time; the types are the same as in its header.
                 unsafe {
                     let library = ManuallyDrop::new(Library::new(LIBRARY)?);
                     Ok(Functions {

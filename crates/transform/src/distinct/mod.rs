@@ -256,7 +256,8 @@ fn shard_of(key: &[u8]) -> usize {
 /// Runs the step for one stream.
 pub(crate) struct DistinctRunner {
     planned: PlannedDistinct,
-    /// The first rows that this runner has seen, if those of the whole source are not known.
+    /// The first rows among the rows that this runner has seen. They are used if the first rows of the whole source are
+    /// not known.
     own: Keys,
     own_bytes: u64,
 }

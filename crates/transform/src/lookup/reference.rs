@@ -20,7 +20,7 @@ use crate::spec::InputColumn;
 #[derive(Debug)]
 pub struct Reference {
     entries: Entries,
-    /// The columns of the key, then the taken ones.
+    /// The columns of the key, then the taken columns.
     columns: Vec<InputColumn>,
     /// A number that is the same for the same keys and values, in any order.
     digest: u128,
@@ -288,7 +288,7 @@ impl Reference {
         }
     }
 
-    /// The columns of the key, then the taken ones, with the names of the reference.
+    /// The columns of the key, then the taken columns, with their names in the reference.
     pub fn columns(&self) -> &[InputColumn] {
         &self.columns
     }

@@ -99,9 +99,9 @@ impl StepRunner {
         self.link.cancel_handle()
     }
 
-    /// Passes a batch through the steps. Its columns are those of the plan, in their order. If its texts need too much
-    /// memory, the error asks for fewer rows; without `may_ask_for_fewer`, the rows for which there is no more room are
-    /// rejected instead.
+    /// Passes a batch through the steps. It must have the columns of the plan, in their order. If its texts need too
+    /// much memory, the error asks for fewer rows; without `may_ask_for_fewer`, the rows for which there is no more
+    /// room are rejected instead.
     ///
     /// # Panics
     ///

@@ -25,7 +25,7 @@ pub const WARM_UP_MAX_S: usize = 120;
 pub struct Gathered {
     /// The latencies of each second, in order.
     pub seconds: Vec<LatencyResult>,
-    /// The latencies of the first seconds, one by one.
+    /// The latencies of the first seconds, separately for each second.
     first: Vec<(Latencies, Option<Latencies>)>,
     /// The latencies of all later seconds together.
     rest: Option<(Latencies, Option<Latencies>)>,

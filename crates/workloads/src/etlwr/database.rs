@@ -21,9 +21,9 @@ const PATIENCE: &str = "SET lock_timeout = '5s'";
 /// The server, and whether its data are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Server {
-    /// An embedded one; server and data are removed when the program ends.
+    /// An embedded server; server and data are removed when the program ends.
     Temporary,
-    /// An embedded one whose data are kept.
+    /// An embedded server whose data are kept.
     Kept,
     /// A server of the user.
     Own,

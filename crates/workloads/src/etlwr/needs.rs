@@ -76,7 +76,7 @@ pub fn costs(report: &RunReport, stored_bytes: u64, is_columnstore: bool) -> Opt
         beside_s: beside_s / pieces as f64,
         beside_cpu_share: None,
         flush_s: 0.0,
-        // Like the published times, a run's seconds are those of loading and switching.
+        // Like the published times, a run's seconds contain only loading and switching.
         before_s: 0.0,
         after_s: report.phases.switch_s,
         after_fixed_s: 0.0,

@@ -12,7 +12,7 @@ use super::data::TableFiles;
 use super::settings::{Order, Settings};
 use super::transforms::References;
 
-/// Its name, by which the ledger finds a stopped run again.
+/// The name of the package. The ledger finds a stopped run again by this name.
 pub const NAME: &str = "etlwr";
 
 /// The package that loads these tables, whose files need not exist yet. It has the number of streams of the settings; a

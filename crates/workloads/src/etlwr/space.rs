@@ -24,8 +24,8 @@ pub struct Need {
     pub bytes: u64,
 }
 
-/// The disk space of the database at `url`, if it is an embedded one. A temporary one has its data in `temporary`. For
-/// any other server, the load's own plan checks the disk.
+/// The disk space of the database at `url`, if it is an embedded database. The data of a temporary database are in
+/// `temporary`. For any other server, the load's own plan checks the disk.
 pub fn of_database(sizes: &[TableSize], url: &str, temporary: &Path) -> Vec<Need> {
     let folder = match url.trim().strip_prefix("embedded") {
         Some("") => temporary.to_owned(),

@@ -148,7 +148,7 @@ fn seconds(point: &PointResult) -> String {
     }
 }
 
-/// The times with steps beside those without: a row for each number of streams.
+/// The times of loads with steps beside the times without steps: a row for each number of streams.
 pub fn transforms(results: &Results) -> Grid<8> {
     let found = results.transforms.iter();
     let pairs = found.flat_map(|found| found.curve.iter().zip(&found.beside_plain));
@@ -258,7 +258,7 @@ pub fn beside(results: &Results) -> Grid<7> {
     }
 }
 
-/// What each published workload would need to be done in its published time, on cores like those of the measured
+/// The resources that each published workload would need for its published time, on cores like those of the measured
 /// machine.
 pub fn needs(results: &Results) -> Grid<7> {
     let cores = |cores: Option<f64>| cores.map_or("?".to_owned(), |cores| format!("{cores:.1}"));

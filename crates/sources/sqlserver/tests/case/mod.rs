@@ -1,5 +1,5 @@
 //! Tables whose rows are known, in the double of SQL Server (`tests/sqlserver/double`): a program in Python that
-//! answers like one.
+//! answers like SQL Server.
 
 #![allow(dead_code, reason = "each test program uses its own part of it")]
 
@@ -282,7 +282,7 @@ impl Case for TableCase {
                 )
             }
             Change::Rewritten => format!("UPDATE {name} SET note = N'note 6' WHERE id = 5"),
-            // A query shows the moment at which its statement begins, and not that of its opening.
+            // A query shows the moment at which its statement begins, and not the moment at which it was opened.
             Change::Grown if self.form == Form::Query => return false,
             Change::Grown => format!("INSERT INTO {name} VALUES (-2, NULL, 0, NULL, NULL)"),
             Change::Removed => format!("DROP TABLE {name}"),
