@@ -278,8 +278,8 @@ impl Session {
         Ok(())
     }
 
-    /// Sends whole packets of a bulk load. If the server has refused it meanwhile, fails with the server's message, and
-    /// closes the connection, because only a part of a message was sent.
+    /// Sends whole packets of a bulk load. If the server has refused the load in the meantime, fails with the server's
+    /// message, and closes the connection, because only a part of a message was sent.
     pub fn send(&mut self, packets: &[u8]) -> Result<()> {
         debug_assert!(self.in_bulk_load, "packets belong to a bulk load");
         if self.transport.has_input()? {

@@ -129,8 +129,8 @@ pub enum StepErrorKind {
         /// How to do without it.
         instead: &'static str,
     },
-    /// DuckDB cannot determine the type of the expression: the types of its parts do not fit, or it names a type that
-    /// DuckDB does not know.
+    /// DuckDB cannot determine the type of the expression: the types of its parts do not fit together, or the
+    /// expression names a type that DuckDB does not know.
     #[error("{message}")]
     Types {
         /// What is wrong.

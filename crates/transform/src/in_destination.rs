@@ -40,7 +40,7 @@ pub struct Parts {
 }
 
 /// The statement that loads the columns `loaded` of the rows that the steps keep. The error is the reason why these
-/// steps are not given to a destination, as the end of a sentence after `because`.
+/// steps are not given to a destination; its text continues a sentence after `because`.
 pub fn of(staged: &Staged, loaded: &[Loaded<'_>]) -> Result<Parts, String> {
     let planned = staged
         .expressions()

@@ -132,7 +132,8 @@ fn append_value(array: &ArrayRef, class: KeyClass, row: usize, key: &mut Vec<u8>
     }
 }
 
-/// A number without zeros at the end of its fraction, and the digits that remain after the point: 1.50 is 15 and 1.
+/// Appends the digits of a number without zeros at the end of its fraction, and the number of digits that remain after
+/// the point: 1.50 becomes 15 and 1.
 fn append_number(mut value: i128, scale: i8, key: &mut Vec<u8>) {
     let mut scale = i32::from(scale);
     if value == 0 {

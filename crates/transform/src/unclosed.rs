@@ -6,8 +6,8 @@ use std::ops::Range;
 use crate::error::StepErrorKind;
 use crate::expression::Fault;
 
-/// Why DuckDB cannot read a text that it has refused, if a bracket, a quote or a comment is the reason. The fault marks
-/// the part that is not closed, or the bracket that closes nothing.
+/// The reason why DuckDB has refused to read a text, if it is a bracket, a quote or a comment; otherwise `None`. The
+/// fault marks the part that is not closed, or the bracket that closes nothing.
 pub(crate) fn fault(text: &str) -> Option<Fault> {
     let bytes = text.as_bytes();
     let mut open: Vec<usize> = Vec::new();

@@ -14,8 +14,8 @@ use crate::verdict::{Advice, Cause, CauseShare, StreamAttribution, Verdict};
 /// Two shares are considered equal if their difference is at most this many standard errors of the samples.
 const STANDARD_ERRORS: f64 = 1.6;
 
-/// The verdict of a run. It depends on the measurements alone and accepts any: a series that is missing or too short
-/// leaves its time undecided.
+/// The verdict of a run. It depends only on the measurements, and it accepts any measurements: a series that is missing
+/// or too short leaves its time undecided.
 pub fn verdict(measurements: &Measurements) -> Verdict {
     let feeding = Feeding::of(measurements);
     let streams = attribute(measurements, &feeding);

@@ -18,8 +18,8 @@ pub(crate) fn is_close(first: &CauseShare, other: &CauseShare) -> bool {
     other.share >= CLOSE * first.share && other.share >= CONSIDERABLE
 }
 
-/// The holder of this machine's CPUs, if the lack of CPUs of the loader and of the server are the first two causes. The
-/// line names them as one, because a change that helps against one also helps against the other.
+/// The holder of this machine's CPUs, if the first two causes are that the loader lacks CPUs and that the server lacks
+/// CPUs. The line names them as one, because a change that helps against one also helps against the other.
 pub(crate) fn both_cpus(facts: &Facts, causes: &[CauseShare]) -> Option<Holder> {
     let cpus = [Cause::ClientCpu, Cause::DestinationCpu];
     let [first, second, ..] = causes else {

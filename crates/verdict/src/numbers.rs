@@ -12,8 +12,8 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// `12.3 s`, `1794 s`: times that are divided and compared, so they are never in minutes, and no more precise than the
-/// samples. The command writes measured times, with minutes (`numbers.rs` of `cli`).
+/// `12.3 s`, `1794 s`. People divide and compare these times, so they are never in minutes. They are not more precise
+/// than the samples. The command writes measured times, with minutes (`numbers.rs` of `cli`).
 pub(crate) fn seconds(seconds: f64) -> String {
     if seconds >= 99.95 {
         format!("{seconds:.0} s")

@@ -20,7 +20,7 @@ const SAMPLES_MIN: f64 = 5.0;
 /// Seconds between two samples of the backends; the first one is taken this long after the start.
 const LOOK_S: f64 = 0.1;
 /// The samples of all streams together count like this many samples of the stream itself, so a stream with few samples
-/// is judged by the others.
+/// is judged mostly by the samples of the other streams.
 const POOLED_WEIGHT: f64 = 4.0;
 
 /// The activity of the stream.

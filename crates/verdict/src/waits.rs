@@ -168,8 +168,8 @@ impl Judge<'_> {
     }
 
     /// Divides the time that neither the stream nor the backend explains. The network gets the time with data in
-    /// flight. For an address of this machine, only a shut window while the backend waits counts: something between has
-    /// received the bytes and does not forward them.
+    /// flight. For an address of this machine, only a shut window while the backend waits counts: something between the
+    /// two ends has received the bytes and does not forward them.
     fn add_between(&self, shares: &mut ByPart, between: f64) {
         let Some(link) = self.link else {
             shares.add(Part::HandOver, between);
@@ -218,8 +218,8 @@ impl Judge<'_> {
         self.with_stopped(shares, process)
     }
 
-    /// The cause of a sleep between two phases of a stream: its backend if that was busy, an answer if answers take
-    /// long, otherwise other streams.
+    /// The cause of a sleep between two phases of a stream: its backend if the backend was busy; an answer in transit
+    /// if answers take long; otherwise other streams.
     fn asleep(&self, own: &Joint, process: &Process) -> ByPart {
         let asleep_s: f64 = self.timeline.steps.iter().map(|step| step.idle_s).sum();
         let mut shares = ByPart::default();

@@ -181,8 +181,8 @@ impl<'a> RowReader<'a> {
     }
 }
 
-/// A reader that is dropped before its last row ends the query and gives the session back, because no other session may
-/// show the same moment.
+/// A reader that is dropped before its last row ends the query and gives the session back, because it may be the only
+/// session that shows this moment.
 impl Drop for RowReader<'_> {
     fn drop(&mut self) {
         if let Some(mut lease) = self.lease.take()

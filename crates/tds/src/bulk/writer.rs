@@ -3,10 +3,10 @@
 //! # Why it is sound
 //!
 //! Each function of [`Cursor`] writes one value (or the token of a row) at the cursor, and returns the cursor after it.
-//! Its caller has reserved the bytes of the value, which the function's documentation names, and [`SLACK_BYTES`] more;
-//! not more than that is written. Stores need no alignment, no store is wider than its value and the slack, and every
-//! byte of a value is written, so all bytes before the cursor are initialized. This is the contract of every `unsafe
-//! fn` here, and "as above" in its blocks refers to it.
+//! Its caller has reserved the bytes of the value, which the function's documentation names, and [`SLACK_BYTES`] more.
+//! The function writes no more than these bytes. Stores need no alignment, no store is wider than its value and the
+//! slack, and every byte of a value is written, so all bytes before the cursor are initialized. This is the contract of
+//! every `unsafe fn` here, and "as above" in its blocks refers to it.
 #![expect(
     unsafe_code,
     reason = "stores through a pointer, for which `rows` has reserved memory"

@@ -3,8 +3,8 @@
 //! Streams meet the rows of a load in any order, and some rows twice, after an error or a kill. So the first row of
 //! each key is found before the load, by a pass over all rows that notes the smallest place of each key
 //! ([`FirstRowsBuilder`]). The smallest place does not depend on the order in which the rows come. During the load a
-//! row is kept if its place is the one that was noted for its key ([`FirstRows`]), whichever stream meets it, and
-//! however often.
+//! row is kept if its place is the place that was noted for its key ([`FirstRows`]). It does not matter which stream
+//! meets the row, or how often.
 //!
 //! Without that pass a runner notes the places of the rows that it sees itself. This is exact for a runner that reads a
 //! source from its beginning, as in `inrush peek`, and an estimate for a sample.

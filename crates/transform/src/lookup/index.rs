@@ -113,7 +113,7 @@ impl Index {
             + self.long_bytes
     }
 
-    /// The most bytes of memory while one more key is entered: a full table is copied into one of twice its size.
+    /// The most bytes of memory while one more key is entered: a full table is copied into a table of twice its size.
     pub(super) fn bytes_with_another(&self) -> u64 {
         let mut bytes = self.bytes();
         if self.short.len() == self.short.capacity() {

@@ -1,9 +1,9 @@
 //! Inferred members (`unmatched = "add"`): each key that the reference lacks gets the number of a member that the
 //! switch adds to it.
 //!
-//! The destination gives the numbers ([`MemberNumbers`]): the same one for the same key, to all streams, hosts and
-//! attempts of a run. They are kept here, so that the destination is asked once for most keys. [`Members`] checks that
-//! a key fits the columns of the reference; a row whose key does not fit is rejected.
+//! The destination gives the numbers ([`MemberNumbers`]): all streams, hosts and attempts of a run get the same number
+//! for the same key. They are kept here, so that the destination is asked once for most keys. [`Members`] checks that a
+//! key fits the columns of the reference; a row whose key does not fit is rejected.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
