@@ -108,7 +108,7 @@ def told(way: str, inrush: Inrush, database: Database) -> tuple[str, dict[str, s
 
 
 def outputs(inrush: Inrush, database: Database) -> list[tuple[str, str]]:
-    """Return everything that the runs have left in files and in the database."""
+    """Return what the runs have left in files, and in the ledger's tables of runs, units and splits."""
     found = files_below(inrush.folder / "runs")
     for table in ("run", "unit", "shard"):
         if database.value(f"SELECT to_regclass('inrush.{table}') IS NOT NULL"):
@@ -201,7 +201,7 @@ def of_process(running: Running) -> list[tuple[str, str]]:
 def test_a_password_in_an_argument_for_a_parameter_is_refused(
     guarded_database: Database, inrush: Inrush
 ) -> None:
-    """The parameter is part of the URL's password, or is a whole URL with a password."""
+    """The parameter is the URL's password, or is a whole URL with a password."""
     inrush.write("rows.csv", "id,gate,name\n1,1,Ann\n")
     encoded = urllib.parse.quote(SECRET, safe="")
     for url, value in (

@@ -264,7 +264,7 @@ fn utf8_error(raw: &[u8], encoding: Option<&str>, dialect: &Dialect) -> ValueErr
     )
 }
 
-/// The error for a fixed-length record that ends inside a character; `None` if it does not.
+/// The error for a fixed-length record that begins or ends inside a character; `None` if it does neither.
 fn cut_record_error(raw: &[u8], dialect: &Dialect) -> Option<ValueError> {
     let RecordEnd::Bytes(bytes) = dialect.fixed.as_ref()?.record else {
         return None;

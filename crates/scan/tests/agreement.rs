@@ -339,7 +339,7 @@ proptest! {
     }
 }
 
-/// Every text of up to six special bytes, so that no short text is left to chance.
+/// Every text of up to six of these bytes, so that no short text is left to chance.
 #[test]
 fn every_short_text_agrees() {
     const LETTERS: &[u8] = b",\"\\\r\nx";

@@ -107,7 +107,7 @@ impl AdbcSession {
         taker.map_err(|error| self.refused("cannot begin to send rows", &error))
     }
 
-    /// Prepares adding rows by a statement with a query over them.
+    /// Prepares adding rows with the INSERT statement that `insert` returns. Its query reads the rows.
     pub fn ingest_by(
         &mut self,
         insert: &dyn Fn(&str) -> String,

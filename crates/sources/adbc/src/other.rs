@@ -1,5 +1,5 @@
 //! Tables and queries of any database with an ADBC driver: only the SQL standard is used, and Arrow's types are kept. A
-//! result that is not cut by a key is read in the partitions that the driver offers (`ExecutePartitions` of ADBC).
+//! result that is not cut by a key, and whose rows are not declared stable, is read in the partitions that the driver offers (`ExecutePartitions` of ADBC).
 
 use std::ops::Range;
 use std::path::Path;

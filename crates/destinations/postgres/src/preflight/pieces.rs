@@ -12,7 +12,7 @@ const TRIPS_OF_PIECE: f64 = 8.0;
 /// The most WAL that is not yet flushed when a COMMIT comes: a segment is flushed when it is full.
 const WAL_SEGMENT_BYTES: f64 = 16_777_216.0;
 
-/// All pieces that are left; none if no flow has a measured speed.
+/// The pieces that are left of the flows with a measured trial of all streams.
 pub fn of(measured: &MeasuredPlan<'_>) -> Vec<WorkPiece> {
     let (plan, left, server) = (measured.plan, measured.left, measured.server);
     let flows = &measured.with_speed;

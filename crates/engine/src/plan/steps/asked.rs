@@ -1,5 +1,4 @@
-//! The steps of a flow before its columns have types: the columns that their expressions use, and the columns that they
-//! derive.
+//! The steps of a flow before its columns have types: the columns that they use, and the columns that they derive.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -131,7 +130,7 @@ impl<'a> AskedSteps<'a> {
         }))
     }
 
-    /// True if an expression names this column.
+    /// True if a step names this column.
     pub fn uses(&self, column: &str) -> bool {
         self.named.contains(&column.to_ascii_lowercase())
     }
@@ -192,7 +191,7 @@ impl<'a> AskedSteps<'a> {
         ))
     }
 
-    /// The derived columns that are loaded. A column that the target lacks must be for a later step.
+    /// The derived columns that are loaded. If the target lacks a derived column, a later step must use it.
     fn loaded(
         &self,
         planned: &Staged,
@@ -245,7 +244,7 @@ impl<'a> AskedSteps<'a> {
         Ok(loaded)
     }
 
-    /// The place in the package of the value that a step gives to a column that it adds.
+    /// The place in the package where a step sets the value of a new column.
     fn derived_at(&self, step: usize, column: &str) -> Place {
         self.package.origin.place(&self.path_of(step, column))
     }

@@ -163,7 +163,8 @@ pub enum Form {
 /// A table of known rows.
 pub struct TableCase {
     file: File,
-    /// The open database, and the inode of its file: a process opens a file of DuckDB once, as a run does.
+    /// The open database, and the inode of its file. All sources of a case share it, as in a run, because a process can open a DuckDB
+    /// file only once.
     opened: Mutex<Option<(u64, Weak<Database>)>>,
     form: Form,
     rows: Vec<Row>,
