@@ -10,7 +10,7 @@ HEADER = "id,price,change,kind,order,shipped,received,note\n"
 
 
 def row(number: int) -> str:
-    """Return a row with a price that is not negative, and with a receipt not before its shipment."""
+    """Return a row whose price is not negative, and whose receipt is not before its shipment."""
     shipped, received = number % 20 + 1, number % 20 + 1 + number % 5
     return (
         f"{number},{number % 50}.25,{number % 7 - 3},{'ABC'[number % 3]},{number % 4},"

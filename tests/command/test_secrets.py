@@ -108,7 +108,7 @@ def told(way: str, inrush: Inrush, database: Database) -> tuple[str, dict[str, s
 
 
 def outputs(inrush: Inrush, database: Database) -> list[tuple[str, str]]:
-    """Return what the runs have left in files, and in the ledger's tables of runs, units and splits."""
+    """Return what runs have left in files, and in the ledger's runs, units and splits."""
     found = files_below(inrush.folder / "runs")
     for table in ("run", "unit", "shard"):
         if database.value(f"SELECT to_regclass('inrush.{table}') IS NOT NULL"):

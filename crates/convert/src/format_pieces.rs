@@ -139,7 +139,7 @@ impl Pieces {
         let mut at = 0;
         // True if a number ends here and has all of its digits.
         let mut before: Option<bool> = None;
-        // Where the row of digits that ends here begins, in the value and in the format.
+        // The start of the current run of touching numbers: the offset in the value, and the index of its first piece.
         let (mut row, mut row_place) = (0, 0);
         let mut is_leap_second = false;
         for (place, piece) in self.pieces.iter().enumerate() {
@@ -242,7 +242,7 @@ impl Pieces {
         &self.pieces[start..place + 1 + more.count()]
     }
 
-    /// The error of a value whose digits do not fill a row of numbers that begins with `text`.
+    /// The error of a value that has too few digits for a run of numbers. `text` is the value from the start of that run.
     #[cold]
     fn digits_missing(&self, run: &[Piece], text: &[u8]) -> ValueError {
         let names: String = run.iter().map(|piece| piece.text.as_str()).collect();

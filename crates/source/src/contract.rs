@@ -63,7 +63,8 @@ pub trait Source: fmt::Debug + Send + Sync {
     /// missing splits.
     fn splits(&self, input: usize, wanted_bytes: u64) -> Result<Vec<SourceSplit>, SourceError>;
 
-    /// True if all sources of a run that read this place see the same moment of it, and so the same rows. True for
+    /// True if all sources of a run that read this database, or these files, read it as of the same moment, and so see the
+    /// same rows. True for
     /// files, too: they may change, but a run notices this.
     fn has_one_moment(&self) -> bool {
         true

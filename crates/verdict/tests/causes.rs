@@ -187,7 +187,7 @@ fn a_control_group_with_a_limit() {
     assert!(share(&verdict, Cause::ClientCpu) > 0.65);
 }
 
-/// The sampling thread lacks a CPU like the loader, and samples when the backend has just been given something.
+/// The sampling thread is as short of CPU time as the loader, so it takes its samples just after the backend was given work.
 #[test]
 fn samples_that_are_taken_at_chosen_moments() {
     let starved = stream(&[
@@ -475,7 +475,7 @@ fn a_disk_that_wait_events_do_not_name() {
     );
 }
 
-/// If wait events say the same, they come first; a few samples are not mentioned.
+/// If wait events name the disk too, they come before the samples in disk sleep. A few such samples are not listed.
 #[test]
 fn a_disk_that_wait_events_name() {
     let slow = |sleeps: u32| {

@@ -65,7 +65,7 @@ impl PastRuns {
         Ok(found)
     }
 
-    /// The runs that have loaded rows into targets whose names in SQL `is_asked` accepts, the newest first. Replays of
+    /// The runs into a target for which `is_asked` is true, the newest first. `is_asked` gets the target's name in SQL. Replays of
     /// rejects belong to the package whose rows they load. Runs that were given up are left out.
     pub fn runs_of_targets(
         &self,

@@ -189,7 +189,7 @@ impl Ledger {
     ) -> Result<(), LedgerError> {
         let table = stored::table("$14::bool", "$5::text", "$6::text", "$7::text");
         let filenodes = stored::filenodes("$14::bool", &table);
-        // Direct writes went to the target of the first split. A table that got its name later is a different table.
+        // For direct writes, the OID of the first split's target is kept: a table that got the target's name later is another table.
         let sql = format!(
             "INSERT INTO {} AS unit (run_id, epoch, unit_key, flow, target, staging_schema, \
                              staging_table, shared, finished, rows_counted, key_smallest, \
