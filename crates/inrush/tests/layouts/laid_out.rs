@@ -10,11 +10,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Int32Array, RecordBatch};
 use inrush_destination::{
-    Abilities, Ability, Address, CancelRun, ColumnForm, CommittedRecord, CountedUnit, Destination,
-    Error, Layout, LoadMethod, NewRun, OpenRun, PastRun, PublishStep, Published, PublishesInto,
-    ResolvedType, Result, RowsInSource, RunLedger, RunRecord, SplitFacts, StagedRows, StagedSums,
-    StreamSetup, TargetFacts, TargetName, TargetPlan, TrialPlace, UndoRequest, UndoneRun, UnitPart,
-    UnitRecord, UnitStream, Written,
+    Abilities, Ability, Address, CancelRun, ColumnForm, CommittedRecord, CompleteUnit, CountedUnit,
+    Destination, Error, Layout, LoadMethod, NewRun, OpenRun, PastRun, PublishStep, Published,
+    PublishesInto, ResolvedType, Result, RowsInSource, RunLedger, RunRecord, SplitFacts,
+    StagedRows, StagedSums, StreamSetup, TargetFacts, TargetName, TargetPlan, TrialPlace,
+    UndoRequest, UndoneRun, UnitPart, UnitRecord, UnitStream, Written,
 };
 use inrush_rows::ids::{RunKey, UnitKey};
 

@@ -60,9 +60,17 @@ impl ColumnTyped for ColumnForms {
 pub struct ServerTypes<'a> {
     session: &'a Session,
     facts: Option<&'a TableFacts>,
-    /// The server's answers so far: for a binary form of values and the type of a column, the shape of the values, or
-    /// `None` if they cannot be passed.
-    natives: Vec<((NativeType, (u32, i32)), Option<NativeShape>)>,
+    /// The server's answers so far.
+    natives: Vec<NativeAnswer>,
+}
+
+/// Whether values in a binary form can be passed to a column.
+struct NativeAnswer {
+    form: NativeType,
+    /// The type of the column in the catalog: OID and modifier.
+    catalog_type: (u32, i32),
+    /// The shape of the values; `None` if they cannot be passed.
+    shape: Option<NativeShape>,
 }
 
 impl<'a> ServerTypes<'a> {
@@ -139,15 +147,18 @@ impl TargetTypes for ServerTypes<'_> {
     ) -> Result<ColumnForms, PlanFailure> {
         let catalog_type = forms.resolved.catalog_type;
         let is_same =
-            |known: &(NativeType, (u32, i32))| known.0 == *sent && known.1 == catalog_type;
-        let passing = match self.natives.iter().find(|(known, _)| is_same(known)) {
-            Some((_, passing)) => passing.clone(),
+            |known: &&NativeAnswer| known.form == *sent && known.catalog_type == catalog_type;
+        let passing = match self.natives.iter().find(is_same) {
+            Some(known) => known.shape.clone(),
             None => {
                 let passing = native_types::passing(self.session, sent, catalog_type).await;
-                let passing = passing.map_err(PostgresError::from)?;
-                self.natives
-                    .push(((sent.clone(), catalog_type), passing.clone()));
-                passing
+                let shape = passing.map_err(PostgresError::from)?;
+                self.natives.push(NativeAnswer {
+                    form: sent.clone(),
+                    catalog_type,
+                    shape: shape.clone(),
+                });
+                shape
             }
         };
         if passing.is_some() {
