@@ -236,7 +236,7 @@ policies! {
         "1.234,5;1\n12;1\n-0,25;1\n1.000,50-;1\n\"2.000\";1\n1.23.456;1\n12.5;1\n1,234;1\n"
         => ["1234.50", "12.00", "-0.25", "-1000.50", "2000.00",
             "!Syntax 1.23.456: not a number in groups", "!Syntax 12.5: not a number in groups",
-            "!FractionLost 1,234: 3 digits"];
+            "!FractionLost 1,234: the number has 3 digits"];
     numbers_of_integers: semicolons(), ColumnType::Int64, german,
         "1.234;1\n1,5;1\n" => ["1234", "!Syntax 1,5: a whole number has no decimal point"];
     numbers_of_floats: semicolons(), ColumnType::Float64, german, "-1.234,5;1\nNaN;1\n" => ["-1234.5", "NaN"];
@@ -247,7 +247,7 @@ policies! {
         nulled = 2;
     nan_kept: csv(), MONEY, |_| (), "NaN,1\n" => ["!OutOfRange NaN: a decimal here cannot hold NaN or infinities"];
     round_numeric: csv(), MONEY, half_even,
-        "1.005,1\n1.015,1\n1.0,1\n9999999.999,1\n" => ["1.00", "1.02", "1.00", "!OutOfRange 9999999.999: 8 digits"],
+        "1.005,1\n1.015,1\n1.0,1\n9999999.999,1\n" => ["1.00", "1.02", "1.00", "!OutOfRange 9999999.999: the number has 8 digits"],
         rounded = 2;
     round_keeps_no_codes: csv(), MONEY, |c| { half_even(c); c.policies.lossless = true; },
         "1.005,1\n+1.005,1\n007.005,1\n-00.005,1\n"
@@ -269,7 +269,7 @@ policies! {
         "31.12.2024 23:59:59.51,1\n" => ["2025-01-01T00:00:00"], rounded = 1;
     round_times: csv(), ColumnType::Time { fraction_digits: 3 }, |c| c.policies.round = Rounding::HalfUp,
         "12:00:00.1234,1\n12:00:00.1235,1\n" => ["12:00:00.123", "12:00:00.124"], rounded = 2;
-    round_nothing: csv(), MONEY, |_| (), "1.005,1\n" => ["!FractionLost 1.005: 3 digits"];
+    round_nothing: csv(), MONEY, |_| (), "1.005,1\n" => ["!FractionLost 1.005: the number has 3 digits"];
     truncate: csv(), text(3), |c| c.policies.on_truncate = OnTruncate::Truncate,
         "abcd,1\nabc,1\näöüß,1\n\"a\"\"bc\",1\n" => ["abc", "abc", "äöü", "a\"b"], truncated = 3;
     truncate_char: csv(), char_of(3), |c| c.policies.on_truncate = OnTruncate::Truncate,
