@@ -1,4 +1,4 @@
-//! What an open run has committed: the records of its ledger, and the destination's own counts of its rows.
+//! These types describe what an open run has committed: the records of its ledger, and the destination's own counts of its rows.
 
 use inrush_rows::ids::UnitKey;
 

@@ -1,4 +1,4 @@
-//! How a run is expected to read a source, for the hazards that a preflight asks for.
+//! A preflight tells a source how a run is expected to read it, and asks for its hazards.
 
 /// How a run is expected to read a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

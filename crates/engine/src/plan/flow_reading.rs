@@ -1,4 +1,4 @@
-//! What a flow reads: its inputs, its columns with the types of the destination, its source and its steps.
+//! A flow's reading is found here: its inputs, its columns with the types of the destination, its source and its steps.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Where the units and splits of a plan are, by indexes.
+//! A place names a unit or a split of a plan by indexes.
 
 /// A unit, by the indexes of its flow and of itself.
 pub type UnitPlace = (usize, usize);

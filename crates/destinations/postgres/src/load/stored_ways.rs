@@ -1,4 +1,4 @@
-//! How the server stored the rows of each unit: streams record it here for the report.
+//! Streams record here how the server has stored the rows of each unit. The report shows it.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
