@@ -1,6 +1,8 @@
 //! These types describe what an open run has committed: the records of its ledger, and the destination's own counts of its rows.
 
 use inrush_rows::ids::UnitKey;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::account::Account;
 use crate::ledger_records::UnitRecord;
@@ -47,13 +49,16 @@ pub struct UnitAtEnd {
     pub account: Account,
 }
 
-/// How a destination has stored the rows of a unit, if it has an extension of Inrush.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// How a destination with an extension of Inrush stored the rows of a unit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ServerCopyReport")]
 pub struct StoredWay {
     /// `tuples`, `executor` and `pages` are methods of the extension; `copy` is the server's own COPY.
     pub way: String,
     /// Why the rows were stored by `copy`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The change with which the extension can store them next time, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
 }

@@ -28,12 +28,18 @@ pub struct ReadingRequest<'a> {
     pub name: &'a str,
     /// The target as SQL names it.
     pub target: &'a str,
-    /// The partition key, whose values are never NULL.
-    pub key: Option<&'a str>,
     /// The options of the plan besides the package.
     pub options: &'a PlanOptions<'a>,
     /// The earlier runs of the package.
     pub runs: &'a PackageRuns<'a>,
+}
+
+/// The checks of what a flow has read.
+pub struct ReadingChecks {
+    /// The sums that are computed over the rows.
+    pub verify: VerifyPlan,
+    /// The numbers that are promised for the files.
+    pub expect: ExpectPlan,
 }
 
 /// What a flow reads.
@@ -51,10 +57,11 @@ pub struct FlowReading {
 }
 
 impl FlowReading {
-    /// Finds the inputs of a flow, and resolves their columns. Returns the types of the columns too. Notes for the user are added
-    /// to `notes`.
+    /// Finds the inputs of a flow, and resolves their columns. Values of the partition key (`key`) are never NULL. Returns the
+    /// types of the columns too. Notes for the user are added to `notes`.
     pub async fn of<S: TargetTypes>(
         request: &ReadingRequest<'_>,
+        key: Option<&str>,
         types: &mut S,
         notes: &mut Vec<String>,
     ) -> Result<(FlowReading, Vec<S::Type>), S::Error> {
@@ -99,7 +106,7 @@ impl FlowReading {
             inputs.refuse_native(name)?;
         }
         let known = KnownColumns {
-            key: request.key,
+            key,
             ..inputs.known(&asked, target, target_columns.as_ref(), steps.as_ref())
         };
         let mut resolved = resolve(types, &known, &inputs.natives()).await?;
@@ -126,7 +133,7 @@ impl FlowReading {
         request: &ReadingRequest<'_>,
         types: impl Iterator<Item = &'t String>,
         sums: Option<Arc<dyn DriverSums>>,
-    ) -> Result<(VerifyPlan, ExpectPlan), PlanError> {
+    ) -> Result<ReadingChecks, PlanError> {
         let ReadingRequest {
             flow,
             name,
@@ -137,14 +144,14 @@ impl FlowReading {
         verify.summed = expect::places(name, &expect::summed(flow), &verify)?;
         let delimiter = self.inputs.delimiter();
         let expect = expect::plan(flow, name, options.folder, &*self.source, delimiter)?;
-        Ok((verify, expect))
+        Ok(ReadingChecks { verify, expect })
     }
 
     /// The reading as the run does it, with these checks.
     pub fn planned(
         self,
         request: &ReadingRequest<'_>,
-        (verify, expect): (VerifyPlan, ExpectPlan),
+        ReadingChecks { verify, expect }: ReadingChecks,
     ) -> Reading {
         let FlowReading {
             inputs,

@@ -69,8 +69,7 @@ pub mod script {
 /// What a flow reads: its inputs, and its columns with the types of the destination.
 pub mod reading {
     pub use crate::plan::columns::{KnownColumns, TargetColumns};
-    pub use crate::plan::expect::ExpectPlan;
-    pub use crate::plan::flow_reading::{FlowReading, ReadingRequest};
+    pub use crate::plan::flow_reading::{FlowReading, ReadingChecks, ReadingRequest};
     pub use crate::plan::resolved_columns::{ColumnTyped, TargetTypes};
 }
 

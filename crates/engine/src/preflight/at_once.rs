@@ -1,6 +1,7 @@
 //! Measures a step on several threads at once, like the streams of a run.
 
 use std::sync::mpsc;
+use std::thread::ScopedJoinHandle;
 
 use crate::error::Error;
 use crate::report::loader_cpu_s;
@@ -14,11 +15,6 @@ pub fn on_a_thread_each<W: Send, T: Send>(
         let begin = |one| std::thread::Builder::new().spawn_scoped(scope, move || work(one));
         let threads: Result<Vec<_>, _> = works.map(begin).collect();
         let threads = threads.map_err(|source| Error::Threads { source })?;
-        let join = |thread: std::thread::ScopedJoinHandle<'_, T>| {
-            thread
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
         Ok(threads.into_iter().map(join).collect())
     })
 }
@@ -63,14 +59,16 @@ pub fn at_the_same_time<P, T: Send>(
             }
             running.push(thread);
         }
-        let join = |thread: std::thread::ScopedJoinHandle<'_, Result<Option<T>, Error>>| {
-            thread
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
         let all: Vec<Result<Option<T>, Error>> = running.into_iter().map(join).collect();
         all.into_iter().filter_map(Result::transpose).collect()
     })
+}
+
+/// The result of a thread. A panic goes on in the caller.
+fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// CPU seconds that this process has used.

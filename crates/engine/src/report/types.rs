@@ -289,34 +289,11 @@ pub struct UnitReport {
     pub account: Account,
     /// How the destination stored its rows; absent if this attempt had no choice, or did not load it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub server_copy: Option<ServerCopyReport>,
+    pub server_copy: Option<StoredWay>,
     /// The server's count of its rows.
     pub rows_counted: Option<u64>,
     /// The time that this run spent on the unit, by step.
     pub meter: Meter,
-}
-
-/// How a destination with an extension of Inrush stored the rows of a unit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ServerCopyReport {
-    /// `tuples`, `executor` and `pages` are methods of the extension; `copy` is the server's own COPY.
-    pub way: String,
-    /// Why the rows were stored by `copy`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// The change with which the extension can store them next time, if it is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fix: Option<String>,
-}
-
-impl From<StoredWay> for ServerCopyReport {
-    fn from(stored: StoredWay) -> ServerCopyReport {
-        ServerCopyReport {
-            way: stored.way,
-            reason: stored.reason,
-            fix: stored.fix,
-        }
-    }
 }
 
 /// One stream.

@@ -12,7 +12,6 @@ use super::unit_reports::UnitEnd;
 use crate::ledger::Account;
 use crate::pipeline::results::LoadedPieces;
 use crate::plan::{UnitAccounts, UnitIndex, UnitPlace};
-use crate::report::ServerCopyReport;
 
 /// The committed units of a run, at one moment.
 pub struct CommittedUnits {
@@ -163,7 +162,7 @@ impl CommittedUnits {
                     is_careful: unit.is_careful,
                     server_copy: match is_kept {
                         true => None,
-                        false => server_copy(run, place),
+                        false => run.open.stored_way(place.0, place.1),
                     },
                     account: account.unwrap_or_default(),
                     rows_counted: unit.rows,
@@ -196,10 +195,4 @@ impl CommittedUnits {
             Counted::Units(_) => None,
         }
     }
-}
-
-/// How the destination has stored the rows of a unit in this attempt.
-fn server_copy(run: &PreparedRun, place: UnitPlace) -> Option<ServerCopyReport> {
-    let stored = run.open.stored_way(place.0, place.1);
-    stored.map(ServerCopyReport::from)
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use inrush_destination::StoredWay;
 use inrush_verdict::StoredUnits;
 
 use super::gathering::Gathering;
@@ -9,7 +10,7 @@ use crate::ledger::Account;
 use crate::meter::Meter;
 use crate::plan::UnitPlace;
 use crate::plan::load_flow::LoadFlow;
-use crate::report::{ServerCopyReport, TableReport, UnitReport};
+use crate::report::{TableReport, UnitReport};
 
 /// The state of a unit at the end of a run, or before its switch.
 pub struct UnitEnd {
@@ -20,7 +21,7 @@ pub struct UnitEnd {
     /// The destination could refuse single rows of it.
     pub is_careful: bool,
     /// How the destination stored its rows, if it had a choice.
-    pub server_copy: Option<ServerCopyReport>,
+    pub server_copy: Option<StoredWay>,
     /// Its committed rows.
     pub account: Account,
     /// The destination's own count of them, if it was asked.

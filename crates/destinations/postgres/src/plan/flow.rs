@@ -110,7 +110,7 @@ impl Stages<'_> {
         let flow = self.request.flow;
         // Sums and keys are computed from decoded values, so rows that have them cannot pass without decoding.
         let rows_pass = self.columns.rows_pass
-            && self.checks.verify().only_counts()
+            && self.checks.of_reading.verify.only_counts()
             && self.columns.key_of_units().is_none();
         let units = units.into_iter().map(|unit| (unit.load, unit.statements));
         let (units, statements) = units.unzip();
@@ -122,8 +122,8 @@ impl Stages<'_> {
             ..
         } = self.columns;
         let nothing_new = read.inputs.nothing_new.take();
-        let asked = self.request.reading(&self.target, None);
-        let reading = read.planned(&asked, self.checks.sums_and_promises);
+        let asked = self.request.reading(&self.target);
+        let reading = read.planned(&asked, self.checks.of_reading);
         FlowPlan {
             load: Arc::new(LoadFlow {
                 reading,

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use inrush_engine::plan::PlanError;
-use inrush_engine::planner::plan::reading::ExpectPlan;
-use inrush_engine::planner::sums::VerifyPlan;
+use inrush_engine::planner::plan::reading::ReadingChecks;
 use inrush_package::Verify;
 
 use super::Publish;
@@ -20,7 +19,7 @@ pub struct FlowChecks {
     /// The comparison of each unit in the database with the rows that were read.
     pub comparison: Arc<Comparison>,
     /// The sums over the rows that are read, and the numbers that are promised for the files.
-    pub sums_and_promises: (VerifyPlan, ExpectPlan),
+    pub of_reading: ReadingChecks,
 }
 
 impl FlowChecks {
@@ -34,17 +33,12 @@ impl FlowChecks {
         let comparison = Arc::new(compare(request, columns).await?);
         refuse_straight(target, publishing, &comparison)?;
         let types = columns.resolved.type_sql.iter();
-        let asked = request.reading(target, None);
-        let checks = columns.read.checks(&asked, types, comparison.sums())?;
+        let asked = request.reading(target);
+        let of_reading = columns.read.checks(&asked, types, comparison.sums())?;
         Ok(FlowChecks {
             comparison,
-            sums_and_promises: checks,
+            of_reading,
         })
-    }
-
-    /// The sums over the rows that are read.
-    pub fn verify(&self) -> &VerifyPlan {
-        &self.sums_and_promises.0
     }
 }
 

@@ -55,9 +55,9 @@ impl FlowColumns {
         // Rows that are routed into an existing target may lack a key: its default partition takes them.
         let key = key_name.as_deref();
         let key = key.filter(|_| !target.is_routed() || facts.is_none());
-        let asked = request.reading(target, key);
+        let asked = request.reading(target);
         let mut types = ServerTypes::new(request.session, facts);
-        let (read, types) = FlowReading::of(&asked, &mut types, notes).await?;
+        let (read, types) = FlowReading::of(&asked, key, &mut types, notes).await?;
         let mut resolved = ResolvedColumns::of(target, &read.columns, types)?;
         if facts.is_none() {
             let of_source = &read.inputs.collations;

@@ -34,18 +34,13 @@ pub struct FlowRequest<'a> {
 }
 
 impl<'a> FlowRequest<'a> {
-    /// The flow as it is read into its target, whose partition key `key` is never NULL.
-    pub fn reading<'r>(
-        &'r self,
-        target: &'r FlowTarget<'_>,
-        key: Option<&'r str>,
-    ) -> ReadingRequest<'r> {
+    /// The flow as it is read into its target.
+    pub fn reading<'r>(&'r self, target: &'r FlowTarget<'_>) -> ReadingRequest<'r> {
         ReadingRequest {
             package: self.package,
             flow: self.flow,
             name: &target.flow_name,
             target: &target.sql,
-            key,
             options: self.options,
             runs: self.runs,
         }

@@ -64,7 +64,7 @@ impl<'a> UnitPlanner<'a> {
             publish: &publishing.publish,
             level: checks.comparison.level,
             trailer: request.flow.trailer.as_ref(),
-            summed: &checks.verify().summed,
+            summed: &checks.of_reading.verify.summed,
             new_indexes: &publishing.new_indexes,
             steps: columns.read.steps.as_deref(),
         };

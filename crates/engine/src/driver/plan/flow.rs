@@ -76,7 +76,6 @@ impl ContractFlowPlanner<'_> {
             flow: self.flow,
             name: &name,
             target: &self.name.sql,
-            key: None,
             options: self.options,
             runs: self.runs,
         };
@@ -84,7 +83,7 @@ impl ContractFlowPlanner<'_> {
             destination: self.destination,
             facts: facts.as_ref(),
         };
-        let (mut read, types) = FlowReading::of(&request, &mut types, notes).await?;
+        let (mut read, types) = FlowReading::of(&request, None, &mut types, notes).await?;
         if facts.is_none() && !read.inputs.primary_key.is_empty() {
             notes.push(format!(
                 "{} is new, and does not get the primary key of the source ({})",
@@ -110,7 +109,7 @@ impl ContractFlowPlanner<'_> {
         };
         let level = self.flow.verify.unwrap_or(self.package.run.verify);
         let types = planned.iter().map(|column| &column.sql);
-        let (mut verify, expect) = read.checks(&request, types, None)?;
+        let mut checks = read.checks(&request, types, None)?;
         let mut shape = Description::default();
         shape
             .say("target", self.name.sql.clone())
@@ -121,7 +120,11 @@ impl ContractFlowPlanner<'_> {
             .say_unless("partition_by", partition_by.clone(), &Vec::new())
             // A careful load has rejected rows by this key.
             .say_some("merge_key", merge.as_ref().map(|merge| merge.key.clone()));
-        description::sums(&mut shape, self.flow.trailer.as_ref(), &verify.summed);
+        description::sums(
+            &mut shape,
+            self.flow.trailer.as_ref(),
+            &checks.verify.summed,
+        );
         description::steps(&mut shape, read.steps.as_deref());
         // Units that were loaded without sums have none to compare.
         shape.say_word("verify", level);
@@ -148,7 +151,7 @@ impl ContractFlowPlanner<'_> {
                 forms: self.destination.sum_forms(&target)?,
             })),
         };
-        verify.engine = sums.clone().map(|sums| sums as Arc<dyn DriverSums>);
+        checks.verify.engine = sums.clone().map(|sums| sums as Arc<dyn DriverSums>);
         let units = UnitPlanner {
             destination: self.destination,
             abilities: self.abilities,
@@ -165,7 +168,7 @@ impl ContractFlowPlanner<'_> {
             read.steps = Some(given);
         }
         let nothing_new = read.inputs.nothing_new.take();
-        let reading = read.planned(&request, (verify, expect));
+        let reading = read.planned(&request, checks);
         Ok(ContractFlow {
             load: Arc::new(LoadFlow {
                 reading,
