@@ -9,10 +9,10 @@ use inrush_package::{Connection, Package};
 
 use crate::error::Error;
 use crate::pipeline::{Failure, RunOptions, Success};
-use crate::plan::Reading;
 use crate::preflight::{PreflightOptions, PreflightReport};
 use crate::shares::ShareLoaded;
 use crate::upkeep::LedgerOptions;
+use inrush_plan::Reading;
 
 /// Loads into the destinations of one kind.
 pub trait Driver {

@@ -1,5 +1,6 @@
 //! Errors that end a run, each with its exit status.
 
+use inrush_convert::ConvertError;
 use inrush_destination::{Ability, RunState};
 use inrush_package::PackageError;
 use inrush_rows::exit_status::ExitStatus;
@@ -8,10 +9,10 @@ use inrush_rows::plural::counted_do;
 use inrush_rows::reject::{Reject, RejectCode};
 use inrush_source::{InputKind, SourceError};
 
-use crate::driver_error::DriverError;
-use crate::plan::PlanError;
 use crate::shares::ShareError;
-use crate::verify::VerifyError;
+use inrush_plan::driver_error::DriverError;
+use inrush_plan::verify::VerifyError;
+use inrush_plan::{PlanError, Reading};
 
 /// A run failed. The targets are unchanged, unless the text says otherwise.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +53,7 @@ pub enum Error {
         /// The flow.
         flow: String,
         /// The reason.
-        source: inrush_convert::ConvertError,
+        source: ConvertError,
     },
     /// The driver of the destination could not continue.
     #[error(transparent)]
@@ -276,6 +277,14 @@ impl From<PlanError> for Error {
 }
 
 impl Error {
+    /// The columns of a flow cannot be converted.
+    pub(crate) fn convert(reading: &Reading, source: ConvertError) -> Error {
+        Error::Convert {
+            flow: reading.name.clone(),
+            source,
+        }
+    }
+
     /// The destination does not let several processes load one run.
     pub fn no_several_hosts() -> Error {
         Error::Plan(PlanError::Abilities {

@@ -3,8 +3,8 @@
 use inrush_rows::ids::RunName;
 use serde::Serialize;
 
-use crate::ledger::Account;
-use crate::lineage::RunLineage;
+use inrush_plan::ledger::Account;
+use inrush_plan::lineage::RunLineage;
 
 /// An event.
 #[derive(Clone, Debug, Serialize)]

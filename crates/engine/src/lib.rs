@@ -16,19 +16,15 @@
 
 pub mod compare;
 pub mod driver;
-pub mod driver_error;
 pub mod driver_trait;
 pub mod error;
 pub mod event;
 pub mod fault;
 mod gauge;
-pub mod ledger;
-pub mod lineage;
 mod load;
 pub mod meter;
 pub mod peek;
 pub mod pipeline;
-pub mod plan;
 pub mod planner;
 pub mod preflight;
 pub mod reject_replay;
@@ -37,6 +33,5 @@ mod run;
 pub mod shares;
 pub mod undo;
 pub mod upkeep;
-pub mod verify;
 
 pub use error::Error;

@@ -18,11 +18,12 @@ use inrush_transform::types::sql_name;
 
 use crate::error::Error;
 use crate::gauge::Gauge;
+use crate::pipeline::row_maker;
 use crate::pipeline::row_maker::reject_of_step;
 use crate::pipeline::row_steps::RowSteps;
-use crate::pipeline::rows_at_once::ROWS_MAX;
-use crate::pipeline::step_tally::StepTally;
-use crate::plan::Reading;
+use inrush_plan::Reading;
+use inrush_plan::step_tally::StepTally;
+use inrush_plan::steps::ROWS_MAX;
 
 /// Bytes of text that are read at a time.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -126,10 +127,13 @@ impl Peeking {
                 rejects: Vec::new(),
             },
             row_count,
-            converter: reading.converter(RunStamp {
-                run_id: RunId::new(0),
-                started_at_microseconds: 0,
-            })?,
+            converter: row_maker::converter(
+                reading,
+                RunStamp {
+                    run_id: RunId::new(0),
+                    started_at_microseconds: 0,
+                },
+            )?,
             steps: row_steps,
             gauge: Gauge::default(),
         })

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use inrush_destination::Address;
 use inrush_engine::error::Error;
-use inrush_engine::plan::PlanError;
 use inrush_engine::upkeep::{LedgerOptions, MarkOfTarget, Which};
 use inrush_package::{
     CheckElse, Flow, FlowSource, Mode, Package, Step, TableName, Unmatched, UnmatchedWord,
 };
+use inrush_plan::PlanError;
 use inrush_rows::cancel::Stop;
 use inrush_rows::sql_text;
 use inrush_source::{AS_TEXT, Comparison, SourceError, range_condition};

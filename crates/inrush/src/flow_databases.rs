@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use inrush_destination::Address;
-use inrush_engine::plan::PlanError;
-use inrush_engine::plan::flow_inputs::{FlowAsked, FlowInputs};
 use inrush_package::{ColumnDetail, Connection, FlowSource};
+use inrush_plan::PlanError;
+use inrush_plan::flow_inputs::{FlowAsked, FlowInputs};
 use inrush_rows::cancel::Stop;
 use inrush_sniff::tables::type_name;
 use inrush_source::Source;

@@ -1,9 +1,9 @@
 //! Incremental flows (`since` in a `source`): where a run begins, and what its plan says.
 
-use inrush_engine::plan::PlanError;
-use inrush_engine::plan::flow_inputs::FlowAsked;
-use inrush_engine::plan::since::{NothingNew, SinceAsked, SinceMark, SinceStart};
 use inrush_package::{FlowSource, Mode, Since, SinceNulls};
+use inrush_plan::PlanError;
+use inrush_plan::flow_inputs::FlowAsked;
+use inrush_plan::since::{NothingNew, SinceAsked, SinceMark, SinceStart};
 use inrush_rows::plural::counted;
 use inrush_source::{BoundBy, FoundRange, Since as Range};
 

@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use inrush_engine::plan::PlanError;
-use inrush_engine::plan::flow_inputs::{FlowAsked, FlowInputs, Sources};
+use inrush_plan::PlanError;
+use inrush_plan::flow_inputs::{FlowAsked, FlowInputs, Sources};
 use inrush_rows::cancel::Stop;
 use inrush_source_adbc::RowStream;
 use inrush_transform::evaluator::{Evaluator, EvaluatorError};

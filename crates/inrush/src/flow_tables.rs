@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use inrush_engine::error::Error;
-use inrush_engine::plan::PlanError;
-use inrush_engine::plan::flow_inputs::{FlowAsked, FlowInputs};
 use inrush_package::{
     ColumnDetail, Connection, FlowSource, UnchangedBy, quoted_where_needed, redacted_url,
 };
+use inrush_plan::PlanError;
+use inrush_plan::flow_inputs::{FlowAsked, FlowInputs};
 use inrush_rows::cancel::Stop;
 use inrush_rows::plural::counted;
 use inrush_source::{RangesMark, Source, SourceError, unsuitable};

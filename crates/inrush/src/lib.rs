@@ -30,12 +30,13 @@ pub use inrush_engine::driver_trait::{Checked, DriverPlan};
 pub use inrush_engine::error::Error;
 pub use inrush_engine::pipeline::{Failure, Hint, RunOptions, Success};
 pub use inrush_engine::{
-    event, fault, ledger, lineage, meter, peek, plan, preflight, reject_replay, report, shares,
-    undo, upkeep, verify,
+    event, fault, meter, peek, preflight, reject_replay, report, shares, undo, upkeep,
 };
 pub use inrush_files as source;
 pub use inrush_package as package;
 pub use inrush_package::secrets;
+pub use inrush_plan as plan;
+pub use inrush_plan::{ledger, lineage, verify};
 pub use inrush_postgres as postgres;
 pub use inrush_postgres::{ConnectionDefaults, LIBPQ_VARIABLES, ServiceFile};
 pub use inrush_rows::exit_status::ExitStatus;

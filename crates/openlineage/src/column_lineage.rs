@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use inrush_engine::lineage::{
+use inrush_plan::lineage::{
     ColumnOrigin, FlowLineage, ReadColumn, StepLineage, Traced, TracedFrom, traced, traced_before,
 };
 use serde_json::{Map, Value, json};

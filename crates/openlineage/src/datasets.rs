@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use inrush_engine::lineage::RowSource;
+use inrush_plan::lineage::RowSource;
 use inrush_rows::sql_text::take_identifier;
 
 /// A dataset.

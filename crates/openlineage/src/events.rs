@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use inrush_engine::error::Error;
-use inrush_engine::lineage::{FlowLineage, ReferenceColumn, RunLineage};
 use inrush_engine::report::{Outcome, RunReport, TableReport};
 use inrush_package::Package;
+use inrush_plan::lineage::{FlowLineage, ReferenceColumn, RunLineage};
 use inrush_rows::hexadecimal::hexadecimal;
 use inrush_rows::ids::RunName;
 use jiff::Timestamp;

@@ -1,7 +1,7 @@
 //! The facets of events. Each names the version of the published schema that it follows.
 
-use inrush_engine::lineage::{FlowLineage, StepLineage};
 use inrush_engine::report::{RunReport, StepReport, TableReport};
+use inrush_plan::lineage::{FlowLineage, StepLineage};
 use serde_json::{Map, Value, json};
 
 use crate::own_facets::{InrushProgressFacet, InrushRunFacet};

@@ -1,7 +1,7 @@
 //! Inrush's own facets of runs. Their schema is `docs/openlineage-facets.schema.json`.
 
-use inrush_engine::ledger::Account;
 use inrush_engine::report::RunReport;
+use inrush_plan::ledger::Account;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -13,12 +13,12 @@ use inrush::{Failure, RunOptions, open_files};
 use inrush_destination::{Address, Destination};
 use inrush_engine::driver::ContractDriver;
 use inrush_engine::driver_trait::Driver;
-use inrush_engine::plan::FieldOrigin;
-use inrush_engine::plan::PlanError;
-use inrush_engine::plan::flow_inputs::{
+use inrush_example_source::{JsonFiles, Settings};
+use inrush_plan::FieldOrigin;
+use inrush_plan::PlanError;
+use inrush_plan::flow_inputs::{
     FlowAsked, FlowInputs, InputForm, OpenInputs, OpenSources, Sources, TypedField, TypedInputs,
 };
-use inrush_example_source::{JsonFiles, Settings};
 use inrush_rows::cancel::Stop;
 use inrush_scan::Dialect;
 use inrush_source::Source;

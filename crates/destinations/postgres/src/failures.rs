@@ -3,10 +3,10 @@
 use super::PostgresError;
 use super::ledger::LedgerError;
 use super::switch::SwitchError;
-use inrush_engine::driver_error::{DriverError, Retry};
 use inrush_engine::error::Error;
-use inrush_engine::verify::VerifyError;
 use inrush_pgclient::ClientError;
+use inrush_plan::driver_error::{DriverError, Retry};
+use inrush_plan::verify::VerifyError;
 use inrush_rows::exit_status::ExitStatus;
 
 impl From<PostgresError> for DriverError {

@@ -2,7 +2,7 @@
 //! of the engine erase the type.
 
 use inrush_engine::error::Error;
-use inrush_engine::verify::VerifyError;
+use inrush_plan::verify::VerifyError;
 use inrush_source::SourceError;
 
 use crate::PostgresError;

@@ -14,7 +14,7 @@ use twox_hash::XxHash3_64;
 
 use super::{CompareOptions, ComparedSide, Totals};
 use crate::error::Error;
-use crate::plan::PlanError;
+use inrush_plan::PlanError;
 
 /// Bytes of a chunk of rows.
 const CHUNK_BYTES: usize = 1 << 20;

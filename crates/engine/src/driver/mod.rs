@@ -19,10 +19,10 @@ use self::plan::ContractPlan;
 use crate::driver_trait::{Checked, Driver, DriverPlan};
 use crate::error::Error;
 use crate::pipeline::{Failure, RunOptions, Success};
-use crate::plan::Reading;
 use crate::preflight::{PreflightOptions, PreflightReport};
 use crate::shares::ShareLoaded;
 use crate::upkeep::LedgerOptions;
+use inrush_plan::Reading;
 
 /// Opens the destination at an address. The caller has the list of destinations; the engine names none.
 pub type OpenDestination = fn(&Address<'_>) -> inrush_destination::Result<Box<dyn Destination>>;

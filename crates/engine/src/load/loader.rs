@@ -6,14 +6,11 @@ use inrush_destination::LoadMethod;
 use inrush_source::Split;
 use inrush_verdict::Phase;
 
-use super::part::Part;
 use super::run::LoadRun;
 use super::straight::RepeatableWork;
 use super::stream::LoadStream;
 use super::transaction::TransactionEnd;
-use crate::driver_error::{DriverError, Retry};
 use crate::error::Error;
-use crate::ledger::Account;
 use crate::pipeline::feeding::{self, TakenRanges};
 use crate::pipeline::piece_events::PieceEvents;
 use crate::pipeline::reject_count::RowTally;
@@ -21,8 +18,11 @@ use crate::pipeline::reject_files;
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::sharing::Sharing;
 use crate::pipeline::work::Work;
-use crate::pipeline::work_items::WorkItem;
-use crate::plan::load_flow::LoadFlow;
+use inrush_plan::driver_error::{DriverError, Retry};
+use inrush_plan::ledger::Account;
+use inrush_plan::load_flow::LoadFlow;
+use inrush_plan::part::Part;
+use inrush_plan::work_items::WorkItem;
 
 /// A stream with a piece of work.
 pub struct Loader<'a, 's> {

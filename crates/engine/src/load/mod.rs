@@ -16,7 +16,6 @@
 //! A careful transaction lets the destination refuse single rows, which become rejects.
 
 mod loader;
-mod part;
 mod run;
 mod straight;
 mod straight_lock;
@@ -26,7 +25,6 @@ mod unit_transaction;
 mod work_off;
 
 pub use self::loader::{Loader, refuse_pipe};
-pub use self::part::Part;
 pub use self::run::LoadRun;
 pub use self::straight_lock::StraightLock;
 pub use self::stream::LoadStream;

@@ -14,9 +14,9 @@ use crate::pipeline::fed_files::FedFiles;
 use crate::pipeline::metering::FlowCount;
 use crate::pipeline::reject_count::RejectCount;
 use crate::pipeline::sharing::Sharing;
-use crate::plan::UnitPlace;
-use crate::plan::load_flow::LoadFlow;
-use crate::plan::load_unit::LoadUnit;
+use inrush_plan::UnitPlace;
+use inrush_plan::load_flow::LoadFlow;
+use inrush_plan::load_unit::LoadUnit;
 
 /// The data that the streams of a run share.
 pub struct LoadRun<'a> {

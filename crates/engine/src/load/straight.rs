@@ -10,13 +10,13 @@ use inrush_destination::LoadMethod;
 use inrush_source::{SharedPart, SharedSplit, Split};
 
 use super::loader::Loader;
-use super::part::Part;
 use super::transaction::TransactionEnd;
-use crate::driver_error::Retry;
 use crate::error::Error;
 use crate::pipeline::feeding::{FedFile, TakenRanges};
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::work::{FedWork, Work};
+use inrush_plan::driver_error::Retry;
+use inrush_plan::part::Part;
 
 /// Work that can be loaded more than once.
 pub enum RepeatableWork<'a> {

@@ -7,8 +7,8 @@ use inrush_verdict::Phase;
 
 use crate::error::Error;
 use crate::gauge::Gauge;
-use crate::plan::UnitPlace;
 use crate::run::context::RunContext;
+use inrush_plan::UnitPlace;
 
 /// A stream and its connection to the destination. The calls of the connection block, and they may wait in the runtime. So
 /// the futures of a load must be driven outside of the runtime ([`blocking`](crate::pipeline::row_loop::blocking)).

@@ -7,9 +7,7 @@ use inrush_destination::LoadMethod;
 use inrush_source::SourceMeter;
 
 use super::loader::Loader;
-use super::part::Part;
 use super::unit_transaction::UnitTransaction;
-use crate::driver_error::Retry;
 use crate::error::Error;
 use crate::fault::{self, FaultPoint};
 use crate::pipeline::kept_rejects::KeptRejects;
@@ -19,10 +17,12 @@ use crate::pipeline::row_loop::RowLoop;
 use crate::pipeline::row_maker::RowMaker;
 use crate::pipeline::sharing::Sharing;
 use crate::pipeline::split_evidence::SplitEvidence;
-use crate::pipeline::step_tally::StepTally;
 use crate::pipeline::work::Work;
-use crate::plan::steps::GivenPlan;
 use crate::report::RejectFile;
+use inrush_plan::driver_error::Retry;
+use inrush_plan::part::Part;
+use inrush_plan::step_tally::StepTally;
+use inrush_plan::steps::GivenPlan;
 
 /// The outcome of a transaction.
 pub enum TransactionEnd {
@@ -130,7 +130,7 @@ impl Loader<'_, '_> {
             event_sink,
             flow: reading,
             make_maker: match given {
-                None => Box::new(|| unit.row_maker(reading, run.stamp)),
+                None => Box::new(|| RowMaker::of_unit(unit, reading, run.stamp)),
                 Some(_) => Box::new(|| RowMaker::before_steps(reading, run.stamp)),
             },
             given,

@@ -6,16 +6,16 @@ use inrush_destination::{LoadMethod, UnitPart, UnitRecord, WrittenSplits};
 use inrush_rows::ids::UnitKey;
 use inrush_verdict::Phase;
 
-use super::part::Part;
 use super::stream::LoadStream;
 use crate::error::Error;
 use crate::fault::{self, FaultPoint};
-use crate::ledger::{SplitRecord, unit_detail};
 use crate::pipeline::gathered::Gathered;
 use crate::pipeline::row_loop::RowLoop;
 use crate::pipeline::unit_writer::UnitWriter;
 use crate::pipeline::work::Work;
-use crate::plan::UnitPlace;
+use inrush_plan::UnitPlace;
+use inrush_plan::ledger::{SplitRecord, unit_detail};
+use inrush_plan::part::Part;
 
 /// A transaction of a unit. It is rolled back if it is dropped before its end.
 pub struct UnitTransaction<'t, 'a> {

@@ -7,8 +7,8 @@ use super::stream::LoadStream;
 use crate::error::Error;
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::stream_threads::Queue;
-use crate::pipeline::work_items::WorkItem;
-use crate::plan::UnitPlace;
+use inrush_plan::UnitPlace;
+use inrush_plan::work_items::WorkItem;
 
 impl LoadRun<'_> {
     /// Loads `first`, and then the pieces of the queue until none is left. `stream` is the stream's number, counted from 1.

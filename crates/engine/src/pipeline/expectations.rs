@@ -2,10 +2,10 @@
 
 use inrush_source::Input;
 
-use crate::ledger::SplitRecord;
-use crate::plan::Reading;
-use crate::plan::expect::{self, Promise};
-use crate::verify::{ExactSum, VerifyError};
+use inrush_plan::Reading;
+use inrush_plan::expect::{self, Promise};
+use inrush_plan::ledger::SplitRecord;
+use inrush_plan::verify::{ExactSum, VerifyError};
 
 /// Checks the promises of control files and of the package by the records of all ranges of the flow.
 pub fn check_promises(flow: &Reading, own: &[&SplitRecord]) -> Result<(), VerifyError> {

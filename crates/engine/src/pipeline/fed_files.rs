@@ -8,8 +8,8 @@ use inrush_source::{Input, Split};
 
 use super::feeding::FedFile;
 use super::metering::FedSource;
-use crate::plan::load_flow::LoadFlow;
-use crate::plan::places::{SplitPlace, UnitPlace};
+use inrush_plan::load_flow::LoadFlow;
+use inrush_plan::places::{SplitPlace, UnitPlace};
 
 /// Files that are read through feeds, by the positions of their splits.
 #[derive(Default)]

@@ -10,7 +10,7 @@ use inrush_source::{ShareSettings, SharedPart, SharedSplit, SourceError, SourceM
 
 use super::metering::FedSource;
 use crate::error::Error;
-use crate::plan::Reading;
+use inrush_plan::Reading;
 
 /// The ranges that a stream has taken from a feed for one transaction.
 #[derive(Debug, Default)]
@@ -160,16 +160,6 @@ impl FedFile {
         *noted = cost;
         new
     }
-}
-
-/// The entries of a fed file in the list of work: one for each stream, with the bytes of text that the stream is
-/// expected to take. The largest entries are taken first.
-pub fn turns(bytes_count: u64, is_pipe: bool, streams: usize) -> impl Iterator<Item = u64> {
-    let streams = streams.max(1);
-    let part = bytes_count / streams as u64;
-    // A pipe may never end, so one stream begins with it. The others help when no other work is left.
-    let first = if is_pipe { u64::MAX } else { part };
-    std::iter::once(first).chain(std::iter::repeat_n(part, streams - 1))
 }
 
 impl FedSource for FedFile {

@@ -3,9 +3,9 @@
 //! A transaction may load a hundred thousand small files. To limit the memory, a driver may write the records of some
 //! of these files into its ledger before the next files are loaded.
 
-use crate::ledger::{Account, SplitRecord};
-use crate::plan::Reading;
-use crate::verify::ExactSum;
+use inrush_plan::Reading;
+use inrush_plan::ledger::{Account, SplitRecord};
+use inrush_plan::verify::ExactSum;
 
 /// Splits whose rows are written.
 #[derive(Default)]

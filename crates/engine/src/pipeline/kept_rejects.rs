@@ -8,8 +8,8 @@ use super::reject_count::{RejectCount, RowTally};
 use super::sharing::Sharing;
 use crate::error::Error;
 use crate::event::Event;
-use crate::plan::Reading;
 use crate::report::RejectFile;
+use inrush_plan::Reading;
 
 /// The number of rejects of a piece of work that are sent as events and listed in the report. The run's folder has all
 /// rejects.

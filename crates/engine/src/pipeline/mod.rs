@@ -7,7 +7,6 @@
 //! and [`expectations`] compare these facts with the files before anything is published. The sequence of a run and its
 //! report are in [`crate::run`]. The code for one destination is in its driver ([`crate::driver_trait`]).
 
-pub(crate) mod coverage;
 mod damage;
 pub(crate) mod event_sink;
 pub(crate) mod expectations;
@@ -31,12 +30,10 @@ pub(crate) mod rows_at_once;
 pub(crate) mod sharing;
 pub(crate) mod split_evidence;
 pub(crate) mod splitting;
-pub(crate) mod step_tally;
 pub(crate) mod stream_threads;
 pub(crate) mod threads;
 pub(crate) mod unit_writer;
 pub(crate) mod work;
-pub(crate) mod work_items;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -48,10 +45,10 @@ use inrush_rows::ids::RunName;
 use crate::error::Error;
 use crate::event::{Observer, Silent};
 use crate::fault::Fault;
-use crate::plan::flow_inputs::{OpenSources, Sources, no_sources};
-use crate::plan::{ContentChecks, Obstacles, PlanOptions};
 use crate::report::{EmbeddedReport, Outcome, RunReport};
 use crate::shares::Shares;
+use inrush_plan::flow_inputs::{OpenSources, Sources, no_sources};
+use inrush_plan::{ContentChecks, Obstacles, PlanOptions};
 
 pub(crate) use self::threads::{require_address_space, runtime};
 

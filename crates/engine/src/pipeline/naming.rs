@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use inrush_rows::ids::RunName;
 
-use crate::plan::identity;
+use inrush_plan::identity;
 
 /// Host and process, for the message to another process that finds the run locked.
 pub fn holder() -> String {

@@ -9,12 +9,12 @@ use super::event_sink::EventSink;
 use super::kept_rejects::KeptRejects;
 use super::results::{Loaded, StreamResult};
 use super::row_loop::RowLoop;
-use super::step_tally::StepTally;
 use crate::event::Event;
-use crate::ledger::Account;
 use crate::meter::Meter;
-use crate::plan::Reading;
 use crate::report::RejectReport;
+use inrush_plan::Reading;
+use inrush_plan::ledger::Account;
+use inrush_plan::step_tally::StepTally;
 
 /// A piece of work that a stream loads.
 #[derive(Clone, Copy)]

@@ -8,8 +8,8 @@ use inrush_scan::MissingFields;
 use inrush_source::{InputKind, Split};
 
 use crate::error::Error;
-use crate::ledger::Account;
-use crate::plan::Reading;
+use inrush_plan::Reading;
+use inrush_plan::ledger::Account;
 
 /// Bytes of rejects between two checks of the free space of their disk.
 const LOOK_EVERY_BYTES: u64 = 1 << 20;

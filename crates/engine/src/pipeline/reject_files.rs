@@ -8,9 +8,9 @@ use std::path::Path;
 use inrush_rows::ids::UnitKey;
 
 use crate::error::Error;
-use crate::load::Part;
-use crate::plan::identity;
 use crate::report::{FilesOf, REASONS_SUFFIX, ROWS_SUFFIX, RejectsFolder, reject_file_name};
+use inrush_plan::identity;
+use inrush_plan::part::Part;
 
 /// The name of the file of the unit with this key.
 pub fn of_key(flow: &str, unit_key: &UnitKey) -> String {

@@ -6,11 +6,11 @@ use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::reject::Reject;
 use serde::{Deserialize, Serialize};
 
-use super::step_tally::StepTally;
 use crate::error::Error;
-use crate::ledger::Account;
 use crate::meter::Meter;
 use crate::report::RejectReport;
+use inrush_plan::ledger::Account;
+use inrush_plan::step_tally::StepTally;
 
 /// The most rejects in the report itself.
 pub const REJECTS_SHOWN: usize = 20;

@@ -26,15 +26,15 @@ use super::metering::FlowCount;
 use super::reading_meter::ReadingMeter;
 use super::row_maker::{MadeRows, RowMaker};
 use super::split_evidence::SplitEvidence;
-use super::step_tally::StepTally;
 use super::unit_writer::UnitWriter;
 use crate::error::Error;
 use crate::event::Event;
 use crate::fault::{self, Fault, FaultPoint};
 use crate::gauge::Gauge;
-use crate::ledger::Account;
-use crate::plan::Reading;
-use crate::plan::steps::GivenPlan;
+use inrush_plan::Reading;
+use inrush_plan::ledger::Account;
+use inrush_plan::step_tally::StepTally;
+use inrush_plan::steps::GivenPlan;
 
 /// The row loop of one piece of work.
 pub struct RowLoop<'a> {
@@ -131,7 +131,12 @@ impl RowLoop<'_> {
         }
         if let Some(given) = self.given {
             let kept = writer.end_steps()?;
-            let tally = given.tally(account.rows_loaded, kept)?;
+            let sent = account.rows_loaded;
+            let tally = given.tally(sent, kept).ok_or_else(|| Error::Verification {
+                what: "the rows that steps in the destination kept".to_owned(),
+                counted: kept,
+                sent,
+            })?;
             account.rows_filtered += account.rows_loaded - kept;
             account.rows_loaded = kept;
             self.steps.add(&tally);

@@ -30,11 +30,12 @@ use inrush_transform::unpivot::Groups;
 use inrush_verdict::Phase;
 
 use super::row_steps::{Passed, RowSteps};
-use super::step_tally::StepTally;
 use crate::error::Error;
 use crate::gauge::Gauge;
-use crate::plan::Reading;
-use crate::plan::steps::{OutputPart, StepPlan};
+use inrush_plan::Reading;
+use inrush_plan::load_unit::LoadUnit;
+use inrush_plan::step_tally::StepTally;
+use inrush_plan::steps::{OutputPart, StepPlan};
 
 /// Makes rows of the target, for one stream.
 pub struct RowMaker {
@@ -93,7 +94,7 @@ impl RowMaker {
     pub fn new(reading: &Reading, stamp: RunStamp) -> Result<RowMaker, Error> {
         Ok(RowMaker {
             flow: reading.name.clone(),
-            first: reading.converter(stamp)?,
+            first: converter(reading, stamp)?,
             after: match &reading.steps {
                 None => None,
                 Some(steps) => Some(AfterFirst::new(reading, steps)?),
@@ -101,11 +102,24 @@ impl RowMaker {
         })
     }
 
+    /// The maker of the rows of a unit of this flow. Rows whose keys are not the unit's become rejects.
+    pub fn of_unit(unit: &LoadUnit, reading: &Reading, stamp: RunStamp) -> Result<RowMaker, Error> {
+        let maker = RowMaker::new(reading, stamp)?;
+        let maker = match &unit.key_set {
+            Some(set) => maker.with_target(|target| target.with_key_set(set.clone())),
+            None => maker,
+        };
+        Ok(match &unit.key_bounds {
+            Some(bounds) => maker.with_target(|target| target.with_key_bounds(bounds.clone())),
+            None => maker,
+        })
+    }
+
     /// The maker of the rows before the steps, for a destination that evaluates these itself.
     pub fn before_steps(reading: &Reading, stamp: RunStamp) -> Result<RowMaker, Error> {
         Ok(RowMaker {
             flow: reading.name.clone(),
-            first: reading.converter(stamp)?,
+            first: converter(reading, stamp)?,
             after: None,
         })
     }
@@ -217,6 +231,12 @@ impl RowMaker {
     }
 }
 
+/// The converter of a flow's records. Fails if the columns do not fit the fields.
+pub fn converter(reading: &Reading, stamp: RunStamp) -> Result<Converter, Error> {
+    let converter = reading.converter(stamp);
+    converter.map_err(|error| Error::convert(reading, error))
+}
+
 impl AfterFirst {
     fn new(reading: &Reading, steps: &Arc<StepPlan>) -> Result<AfterFirst, Error> {
         let field_count = steps.read.len() + steps.planned.derived.len();
@@ -230,7 +250,7 @@ impl AfterFirst {
         Ok(AfterFirst {
             steps: RowSteps::new(&reading.name, &steps.evaluator, &steps.planned)?,
             is_ready: distinct.all(|(_, step)| step.has_first_rows()),
-            last: last.map_err(|error| reading.convert_error(error))?,
+            last: last.map_err(|error| Error::convert(reading, error))?,
             are_uuids,
             are_converted: (0..field_count).map(is_converted).collect(),
             filled: reading

@@ -4,8 +4,8 @@
 //! fewer pass: their number is computed from the bytes that the rows before them got. If they still need too much
 //! memory, half of them pass.
 
-/// The most rows that pass together.
-pub const ROWS_MAX: usize = 8_192;
+use inrush_plan::steps::ROWS_MAX;
+
 /// The bytes of added columns at which fewer rows pass together.
 const ADDED_BYTES: usize = 8 << 20;
 /// The number of the first rows, whose added columns are of unknown size.

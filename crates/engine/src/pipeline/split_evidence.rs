@@ -7,9 +7,9 @@ use inrush_source::{Split, SplitEnd};
 use inrush_verdict::Phase;
 
 use crate::gauge::Gauge;
-use crate::ledger::{Account, SplitRecord};
-use crate::plan::{Reading, identity};
-use crate::verify::Tally;
+use inrush_plan::ledger::{Account, SplitRecord};
+use inrush_plan::verify::Tally;
+use inrush_plan::{Reading, identity};
 
 /// The sums and the refused rows of the current split. The split's reader holds the hash and the trailer.
 pub struct SplitEvidence {

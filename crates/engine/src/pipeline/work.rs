@@ -13,7 +13,7 @@ use super::gathered::Gathered;
 use super::row_loop::RowLoop;
 use super::unit_writer::UnitWriter;
 use crate::error::Error;
-use crate::ledger::Account;
+use inrush_plan::ledger::Account;
 
 /// The rows that are loaded in one transaction.
 pub enum Work<'a> {

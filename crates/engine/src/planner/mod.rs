@@ -17,9 +17,6 @@
 //! destination: the modules beside this one are public for those who call the engine (errors, events, options,
 //! reports). A test checks both lists (`crates/inrush/tests/knowledge/planner_surface.rs`).
 
-pub mod ledger;
 pub mod load;
-pub mod plan;
 pub mod preflight;
 pub mod run;
-pub mod sums;

@@ -3,11 +3,11 @@
 pub use crate::pipeline::naming::{holder, new_run_name};
 pub use crate::pipeline::threads::{Threads, runtime};
 pub use crate::report::folder::RunFolder;
-pub use crate::run::kept_units::{KeptPart, KeptUnits};
 pub use crate::run::one_transaction::NOTHING_KEPT;
 pub use crate::run::prepared::PreparedRun;
 pub use crate::run::run;
 pub use crate::run::steps::{AlreadyLoaded, LoadSteps, Preparation};
+pub use inrush_plan::kept_units::{KeptPart, KeptUnits};
 
 /// Notes for the user about the plan.
 pub mod announcements {
@@ -16,10 +16,10 @@ pub mod announcements {
 
 /// The ranges of a file in the ledger, compared with the file.
 pub mod coverage {
-    pub use crate::pipeline::coverage::check_file;
+    pub use inrush_plan::coverage::check_file;
 }
 
 /// The pieces of work that streams take.
 pub mod work_items {
-    pub use crate::pipeline::work_items::{Committed, WorkItem, left};
+    pub use inrush_plan::work_items::{Committed, WorkItem, left};
 }

@@ -12,8 +12,8 @@ use super::sample_batches::Making;
 use super::{PreflightOptions, READ_TIME, source_read};
 use crate::error::Error;
 use crate::pipeline::RunOptions;
-use crate::plan::Reading;
-use crate::run::plan::PlanFacts;
+use inrush_plan::Reading;
+use inrush_plan::load_plan::PlanFacts;
 
 /// The loader's part of a plan.
 #[derive(Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use super::result::{Finding, PreflightReport, Weight};
 use crate::error::Error;
-use crate::plan::PlanError;
+use inrush_plan::PlanError;
 use inrush_rows::ids::RunName;
 
 /// The finding for an error of the plan.

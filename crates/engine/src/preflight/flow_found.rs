@@ -261,8 +261,8 @@ pub fn keep_read(flows: &mut [FlowFound], is_read: &[bool]) {
 mod tests {
     use super::*;
     use crate::meter::Meter;
-    use crate::plan::test_source::{TestInput, TestSource};
     use crate::preflight::sample_batches::SampleWork;
+    use inrush_plan::test_source::{TestInput, TestSource};
 
     fn flow(input: TestInput) -> Option<(FlowFound, Split)> {
         let source = TestSource::new(input);

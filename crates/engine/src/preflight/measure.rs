@@ -15,9 +15,9 @@ use super::trial::{TrialFlow, TrialFound, TrialSettings, Trials};
 use super::{MeasuringTime, PreflightOptions, files, findings, steps};
 use crate::error::Error;
 use crate::pipeline::RunOptions;
-use crate::plan::load_flow::LoadFlow;
-use crate::plan::source_paces::source_paces;
-use crate::run::plan::LoadPlan;
+use inrush_plan::load_flow::LoadFlow;
+use inrush_plan::load_plan::LoadPlan;
+use inrush_plan::source_paces::source_paces;
 
 /// A plan with its destination. [`measure`] calls these functions in the order in which they are listed.
 pub trait MeasuredDestination {

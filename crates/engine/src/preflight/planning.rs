@@ -6,7 +6,7 @@ use super::findings;
 use super::result::Finding;
 use crate::error::Error;
 use crate::pipeline::RunOptions;
-use crate::plan::{ContentChecks, Obstacles, PlanError, PlanOptions};
+use inrush_plan::{ContentChecks, Obstacles, PlanError, PlanOptions};
 
 /// Makes a plan, and adds the obstacles to the findings. Returns an error only if the package itself is wrong.
 pub async fn plan<P>(

@@ -17,7 +17,7 @@ use super::result::{Finding, PreflightReport};
 use super::together::Together;
 use crate::pipeline::RunOptions;
 use crate::report::{Prediction, leave_prediction};
-use crate::run::plan::PlanFacts;
+use inrush_plan::load_plan::PlanFacts;
 
 /// A load longer than this has effects that a trial of a few seconds does not show.
 const SHORT_S: f64 = 60.0;

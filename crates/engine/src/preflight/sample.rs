@@ -8,7 +8,7 @@ use std::sync::Arc;
 use inrush_source::{Input, Source, SourceSplit, Split};
 
 use crate::error::Error;
-use crate::plan::pieces::pieces;
+use inrush_plan::pieces::pieces;
 
 /// Bytes of a portion of a file or table that can be read from any place.
 const PORTION_BYTES: u64 = 8 << 20;
@@ -193,7 +193,7 @@ fn far_apart(count: u64) -> impl Iterator<Item = u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::test_source::{TestInput, TestSource};
+    use inrush_plan::test_source::{TestInput, TestSource};
 
     #[test]
     fn each_number_comes_once_and_neighbours_lie_apart() {

@@ -18,7 +18,7 @@ use crate::gauge::Gauge;
 use crate::meter::{Meter, nanoseconds};
 use crate::pipeline::row_maker::RowMaker;
 use crate::pipeline::split_evidence::SplitEvidence;
-use crate::plan::Reading;
+use inrush_plan::Reading;
 
 /// The settings for making a flow's rows.
 #[derive(Clone, Copy)]
@@ -87,7 +87,7 @@ impl SampleWork {
 
 /// The maker of rows, as in a run.
 pub fn row_maker(reading: &Reading) -> Result<RowMaker, Error> {
-    reading.row_maker(stamp())
+    RowMaker::new(reading, stamp())
 }
 
 /// A run for the columns of provenance.

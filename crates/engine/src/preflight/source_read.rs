@@ -18,7 +18,7 @@ use crate::gauge::Gauge;
 use crate::pipeline::metering::Subjects;
 use crate::pipeline::reading_meter::ReadingMeter;
 use crate::pipeline::{runtime, stream_threads};
-use crate::plan::Reading;
+use inrush_plan::Reading;
 
 /// In less time, there are too few samples of the sessions to find what limits them.
 const LIMIT_SECONDS_MIN: f64 = 0.6;

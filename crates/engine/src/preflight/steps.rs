@@ -7,7 +7,7 @@ use super::result::{Finding, PreflightStep, StepFound, Weight};
 use super::source_read::{RowSpeed, SourceRead};
 use super::throughput::Throughput;
 use super::together::Together;
-use crate::plan::Reading;
+use inrush_plan::Reading;
 
 /// Seconds until the first row of a database that are worth a note.
 const NOTABLE_FIRST_ROW_S: f64 = 0.5;

@@ -16,8 +16,8 @@ use inrush_rows::type_name;
 use super::error::ReplayError;
 use super::kept::{count, files, flow_of};
 use super::outputs;
-use crate::plan::Reading;
 use crate::report::{PACKAGE_FILE, ROWS_SUFFIX, reject_file_name};
+use inrush_plan::Reading;
 
 /// Separates the package's name from the run's name in the name of a replay.
 const NAME_PART: &str = " rejects of ";

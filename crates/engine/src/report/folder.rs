@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use inrush_package::secrets::{mask_json, note_shown_path};
 use inrush_page::WithList;
+use inrush_plan::run_folder::REPORT_FILE;
 use inrush_rows::ids::RunName;
 use serde_json::json;
 
@@ -21,17 +22,8 @@ use crate::event::{Event, Observer};
 /// The package that was run, in a run's folder.
 pub const PACKAGE_FILE: &str = "package.toml";
 
-/// The report, in a run's folder.
-pub const REPORT_FILE: &str = "report.json";
-
 /// The report as a page, in a run's folder.
 pub const PAGE_FILE: &str = "report.html";
-
-/// True if a run has a folder, but no report in it: its process is still working, or was killed before it wrote one.
-pub fn lacks_report(runs_folder: &Path, run: &RunName) -> bool {
-    let path = runs_folder.join(run.as_str());
-    path.is_dir() && !path.join(REPORT_FILE).exists()
-}
 
 /// `runs/<run>/`.
 pub struct RunFolder {

@@ -4,10 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use inrush_plan::run_folder::REPORT_FILE;
 use inrush_system::small_file::SmallFile;
 use serde_json::Value;
 
-use super::folder::{PAGE_FILE, REPORT_FILE};
+use super::folder::PAGE_FILE;
 use super::types::{REPORT_VERSION, RunReport};
 
 /// The name of a report's file. A report of a hundred thousand files is about 50 MB long.

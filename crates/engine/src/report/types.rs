@@ -15,9 +15,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::kept_prediction::Prediction;
 use super::machine::MachineReport;
-use crate::ledger::Account;
 use crate::meter::Meter;
-use crate::pipeline::step_tally::StepTally;
+use inrush_plan::ledger::Account;
+use inrush_plan::load_plan::ServerReport;
+use inrush_plan::step_tally::StepTally;
 
 /// The most keys without a match that a report names for a lookup.
 const UNMATCHED_KEYS_SHOWN: usize = 10;
@@ -347,15 +348,6 @@ impl RejectReport {
             key: self.key.as_deref().map(Arc::from),
         }
     }
-}
-
-/// The server.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ServerReport {
-    /// Its version.
-    pub version: String,
-    /// Settings that matter to a load.
-    pub settings: Vec<(String, String)>,
 }
 
 /// The embedded server.

@@ -9,8 +9,8 @@ use super::ledger_checks::LedgerChecks;
 use super::prepared::PreparedRun;
 use super::staged_sums::SentSums;
 use crate::error::Error;
-use crate::ledger::{Account, LedgerRecord};
-use crate::plan::{UnitAccounts, UnitIndex};
+use inrush_plan::ledger::{Account, LedgerRecord};
+use inrush_plan::{UnitAccounts, UnitIndex};
 
 /// Returns the units that a run has committed. Fails if they do not agree with the files or with the destination's counts.
 pub fn verify(context: &RunContext<'_>) -> Result<CommittedUnits, Error> {

@@ -6,12 +6,12 @@ use inrush_destination::{CountedUnit, StagedRows, UnitAtEnd};
 
 use super::context::RunContext;
 use super::gathering::Gathering;
-use super::kept_units::KeptUnit;
 use super::prepared::PreparedRun;
 use super::unit_reports::UnitEnd;
-use crate::ledger::Account;
 use crate::pipeline::results::LoadedPieces;
-use crate::plan::{UnitAccounts, UnitIndex, UnitPlace};
+use inrush_plan::kept_units::KeptUnit;
+use inrush_plan::ledger::Account;
+use inrush_plan::{UnitAccounts, UnitIndex, UnitPlace};
 
 /// The committed units of a run, at one moment.
 pub struct CommittedUnits {

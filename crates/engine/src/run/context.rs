@@ -10,7 +10,6 @@ use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 
 use super::gathering::Gathering;
-use super::plan::PlanFacts;
 use super::prepared::PreparedRun;
 use crate::error::Error;
 use crate::event::{Event, Observer};
@@ -22,8 +21,9 @@ use crate::pipeline::event_sink::EventSink;
 use crate::pipeline::metering::session_samples::SessionSamples;
 use crate::pipeline::metering::source_side::samplers;
 use crate::pipeline::metering::{Subjects, named_counts};
-use crate::plan::load_flow::LoadFlow;
-use crate::plan::source_paces::source_paces;
+use inrush_plan::load_flow::LoadFlow;
+use inrush_plan::load_plan::PlanFacts;
+use inrush_plan::source_paces::source_paces;
 
 /// A running load and the things that its parts use.
 pub struct RunContext<'a> {

@@ -8,7 +8,8 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::pipeline::event_sink::EventSink;
 use crate::pipeline::{Failure, RunOptions, Success};
-use crate::report::{RunFolder, RunReport, folder};
+use crate::report::{RunFolder, RunReport};
+use inrush_plan::run_folder;
 
 /// Writes the report, sends the last event, and returns the run, with `error` if it failed.
 pub fn end(
@@ -42,9 +43,9 @@ pub fn end(
 }
 
 /// Writes the report of a loaded run whose process was killed before it could write one. From then on `again` loads its
-/// files again ([`PlanOptions::is_repeated`](crate::plan::PlanOptions::is_repeated)).
+/// files again ([`PlanOptions::is_repeated`](inrush_plan::PlanOptions::is_repeated)).
 pub fn write_missing_report(report: &mut RunReport, options: &RunOptions<'_>) {
-    if !folder::lacks_report(&options.runs_folder, &report.run) {
+    if !run_folder::lacks_report(&options.runs_folder, &report.run) {
         return;
     }
     if options.again {

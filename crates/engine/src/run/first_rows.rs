@@ -5,6 +5,7 @@
 //! as well, because they may be the first of their keys. The step then decides by a row's place alone, so the rows that
 //! are loaded do not depend on streams, on the order of units, or on what is loaded again.
 
+use crate::pipeline::row_maker;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -18,7 +19,6 @@ use inrush_transform::distinct::{FirstRowsBuilder, PlannedDistinct};
 use inrush_transform::stages::Staged;
 
 use super::gathering::Gathering;
-use super::plan::PlanFacts;
 use super::prepared::PreparedRun;
 use crate::error::Error;
 use crate::event::Event;
@@ -26,9 +26,10 @@ use crate::gauge::Gauge;
 use crate::pipeline::event_sink::EventSink;
 use crate::pipeline::row_steps::{RowSteps, steps_error};
 use crate::pipeline::{RunOptions, splitting};
-use crate::plan::Reading;
-use crate::plan::load_flow::LoadFlow;
-use crate::plan::steps::StepPlan;
+use inrush_plan::Reading;
+use inrush_plan::load_flow::LoadFlow;
+use inrush_plan::load_plan::PlanFacts;
+use inrush_plan::steps::StepPlan;
 
 /// Finds the first rows for all steps that need them.
 pub fn find(
@@ -139,7 +140,7 @@ impl Pass<'_> {
 
     fn read(&self, split: &SourceSplit, stream: &mut dyn SourceStream) -> Result<(), Error> {
         let flow = &self.reading.name;
-        let mut converter = self.reading.converter(self.stamp)?;
+        let mut converter = row_maker::converter(self.reading, self.stamp)?;
         let mut steps = RowSteps::new(flow, &self.steps.evaluator, &self.before)?;
         steps.begin_input(split.input);
         let mut reader = stream.open(split)?;

@@ -11,20 +11,20 @@ use inrush_rows::reject::Reject;
 use inrush_transform::outcome::StepCount;
 use inrush_verdict::Measurements;
 
-use super::plan::PlanFacts;
 use crate::error::Error;
 use crate::event::Event;
-use crate::ledger::Account;
 use crate::pipeline::RunOptions;
 use crate::pipeline::results::{Loaded, LoadedPieces, REJECTS_SHOWN, StreamResult};
-use crate::pipeline::step_tally::StepTally;
 use crate::pipeline::stream_threads::StreamsOutcome;
-use crate::plan::Reading;
 use crate::report::{
     self, ColumnChangesReport, Outcome, Phases, Prediction, REPORT_VERSION, RejectReport,
     RunReport, ServerReport, StepReport, StreamReport, TableReport, UnitReport,
 };
 use crate::shares::share_result::ShareResult;
+use inrush_plan::Reading;
+use inrush_plan::ledger::Account;
+use inrush_plan::load_plan::PlanFacts;
+use inrush_plan::step_tally::StepTally;
 
 /// Collects the facts.
 pub struct Gathering {

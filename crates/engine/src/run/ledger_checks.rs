@@ -12,11 +12,11 @@ use inrush_source::Input;
 
 use super::prepared::PreparedRun;
 use crate::error::Error;
-use crate::ledger::SplitRecord;
 use crate::pipeline::{expectations, file_checks};
-use crate::plan::file_index::FileIndex;
-use crate::plan::load_flow::LoadFlow;
-use crate::verify::VerifyError;
+use inrush_plan::file_index::FileIndex;
+use inrush_plan::ledger::SplitRecord;
+use inrush_plan::load_flow::LoadFlow;
+use inrush_plan::verify::VerifyError;
 
 /// Checks records as they come.
 pub struct LedgerChecks<'a> {

@@ -1,8 +1,8 @@
 //! The end of a failed load without staging. Its only transaction has the rows of all flows.
 
 use super::context::RunContext;
-use crate::driver_error::Retry;
 use crate::error::Error;
+use inrush_plan::driver_error::Retry;
 
 /// How to proceed after such a load.
 pub const NOTHING_KEPT: &str =

@@ -12,28 +12,28 @@ use inrush_source::{Input, Split};
 
 use super::announcements;
 use super::context::RunContext;
-use super::kept_units::KeptUnits;
-use super::plan::{LedgerRecords, LoadPlan};
 use crate::error::Error;
 use crate::event::BegunRun;
-use crate::ledger::Account;
-use crate::load::Part;
-use crate::pipeline::coverage::FileEnd;
 use crate::pipeline::event_sink::EventSink;
 use crate::pipeline::fed_files::FedFiles;
 use crate::pipeline::metering::FlowCount;
 use crate::pipeline::reject_count::{RejectCount, RowTally};
 use crate::pipeline::sharing::Sharing;
 use crate::pipeline::splitting::{self, Locatable};
-use crate::pipeline::work_items::{self, Committed, WorkItem};
 use crate::pipeline::{RunOptions, reject_files};
-use crate::plan::earlier::leave_out;
-use crate::plan::load_flow::LoadFlow;
-use crate::plan::load_unit::LoadUnit;
-use crate::plan::places::{SplitPlace, UnitPlace};
-use crate::plan::{UnitIndex, identity};
 use crate::reject_replay;
 use crate::report::{FilesOf, RunFolder, reject_file_name};
+use inrush_plan::coverage::FileEnd;
+use inrush_plan::earlier::leave_out;
+use inrush_plan::kept_units::KeptUnits;
+use inrush_plan::ledger::Account;
+use inrush_plan::load_flow::LoadFlow;
+use inrush_plan::load_plan::{LedgerRecords, LoadPlan};
+use inrush_plan::load_unit::LoadUnit;
+use inrush_plan::part::Part;
+use inrush_plan::places::{SplitPlace, UnitPlace};
+use inrush_plan::work_items::{self, Committed, WorkItem};
+use inrush_plan::{UnitIndex, identity};
 
 /// A run that is planned and holds its lock: the part that is the same for all destinations.
 pub struct PreparedRun {

@@ -19,12 +19,12 @@ use super::prepared::PreparedRun;
 use super::reload::reload;
 use super::rows_in_source::SourceOfStaged;
 use super::settle::{settle, unknown_switch};
-use crate::driver_error::DriverError;
 use crate::error::Error;
 use crate::fault;
 use crate::load::refuse_pipe;
 use crate::pipeline::results::StreamResult;
 use crate::report::{MembersReport, PartitionReport, VersionsReport};
+use inrush_plan::driver_error::DriverError;
 
 /// A target after the switch.
 #[derive(Default)]

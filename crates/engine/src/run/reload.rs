@@ -14,15 +14,15 @@ use super::committed_units::CommittedUnits;
 use super::context::RunContext;
 use super::prepared::PreparedRun;
 use super::streams::AFTER_ALL;
-use crate::driver_error::DriverError;
 use crate::error::Error;
 use crate::event::Event;
-use crate::ledger::Account;
 use crate::load::{LoadStream, Loader};
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::row_loop;
-use crate::pipeline::work_items::WorkItem;
-use crate::plan::{UnitIndex, identity};
+use inrush_plan::driver_error::DriverError;
+use inrush_plan::ledger::Account;
+use inrush_plan::work_items::WorkItem;
+use inrush_plan::{UnitIndex, identity};
 
 /// Loads units of a flow again, so that the next attempt to publish finds the rows that its target refuses. Their inputs can be
 /// read once more. `refusal` is the destination's error about a row. The units are removed from `committed`, and the units that

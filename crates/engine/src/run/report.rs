@@ -8,15 +8,15 @@ use inrush_rows::quantity::counted;
 use super::committed_units::CommittedUnits;
 use super::context::RunContext;
 use super::gathering::{Done, Gathering};
-use super::plan::PlanFacts;
 use super::publish::SwitchedTarget;
 use super::steps::AlreadyLoaded;
 use super::unit_reports::{self, UnitEnd};
 use crate::error::Error;
-use crate::ledger::Account;
 use crate::pipeline::RunOptions;
-use crate::plan::UnitPlace;
 use crate::report::{RunReport, StepReport, TableReport};
+use inrush_plan::UnitPlace;
+use inrush_plan::ledger::Account;
+use inrush_plan::load_plan::PlanFacts;
 
 /// The report of a run that has loaded something or was stopped. `committed` has its rows.
 pub fn of_run(

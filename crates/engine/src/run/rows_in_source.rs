@@ -5,6 +5,7 @@
 //! cannot be converted are found again by the conversion; rows that the destination refused when the unit was loaded are
 //! listed in the ledger, and skipped. The destination compares the found rows with the staged ones.
 
+use crate::pipeline::row_maker::RowMaker;
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow_array::RecordBatch;
@@ -18,13 +19,13 @@ use inrush_scan::Records;
 use inrush_source::ReadSettings;
 
 use super::context::RunContext;
-use super::plan::PlanFacts;
 use crate::error::Error;
 use crate::gauge::Gauge;
 use crate::pipeline::kept_rejects::KeptRejects;
 use crate::pipeline::reject_files::of_key;
-use crate::plan::{UnitPlace, identity};
 use crate::report::RejectFile;
+use inrush_plan::load_plan::PlanFacts;
+use inrush_plan::{UnitPlace, identity};
 
 /// The ending of the name of a file with rejects of the publish.
 const OF_SWITCH: &str = "-switch";
@@ -117,7 +118,7 @@ impl<'a> SourceOfStaged<'a> {
         let (flow, unit) = run.unit(self.unit);
         let reading = &flow.reading;
         let facts: &PlanFacts = &run.plan;
-        let mut maker = unit.row_maker(reading, run.stamp())?;
+        let mut maker = RowMaker::of_unit(unit, reading, run.stamp())?;
         let mut found = Vec::new();
         let mut left = refused.iter().peekable();
         // The files are read after the streams have ended, so no stream's time is counted.

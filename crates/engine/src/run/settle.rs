@@ -6,8 +6,8 @@ use inrush_destination::{OpenRun, Result};
 use inrush_rows::cancel::StopReason;
 
 use super::context::RunContext;
-use crate::driver_error::DriverError;
 use crate::error::Error;
+use inrush_plan::driver_error::DriverError;
 
 /// The number of attempts: a server that restarts after a crash gets half a minute.
 const TRIES: u32 = 30;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use inrush_destination::{Difference, OpenRun};
 
 use crate::error::Error;
-use crate::ledger::SplitRecord;
-use crate::plan::load_flow::LoadFlow;
-use crate::verify::{ExactSum, VerifyError};
+use inrush_plan::ledger::SplitRecord;
+use inrush_plan::load_flow::LoadFlow;
+use inrush_plan::verify::{ExactSum, VerifyError};
 
 /// The sums of the rows that were sent, for each flow with `verify = "sums"`. Records are added in the order in which
 /// the ledger returns them.

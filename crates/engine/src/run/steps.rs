@@ -3,12 +3,12 @@
 use inrush_rows::ids::RunName;
 use tokio::runtime::Runtime;
 
-use super::plan::LoadPlan;
 use super::prepared::PreparedRun;
 use crate::error::Error;
-use crate::ledger::Account;
 use crate::report::RunFolder;
 use crate::shares::SentPlan;
+use inrush_plan::ledger::Account;
+use inrush_plan::load_plan::LoadPlan;
 
 /// Plans a package for one destination, and opens its run there. [`run`](super::run) has the order of all other steps.
 pub trait LoadSteps {

@@ -14,7 +14,7 @@ use crate::load::{LoadRun, LoadStream};
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::row_loop::blocking;
 use crate::pipeline::stream_threads::{self, Queue, StopOnPanic, worse};
-use crate::pipeline::work_items::WorkItem;
+use inrush_plan::work_items::WorkItem;
 
 /// The number of a stream that works after all others have ended.
 pub const AFTER_ALL: usize = 0;

@@ -15,12 +15,12 @@ use super::waiting::{SHOW_LIFE_EVERY, Waiting};
 use crate::error::Error;
 use crate::event::Event;
 use crate::gauge::Gauge;
-use crate::plan::load_flow::LoadFlow;
 use crate::run::committed_units::CommittedUnits;
 use crate::run::context::RunContext;
 use crate::run::gathering::Gathering;
 use crate::run::prepared::{PreparedRun, work_left};
 use crate::run::streams;
+use inrush_plan::load_flow::LoadFlow;
 
 /// The time between two looks for results. The hosts share only a folder, so nothing can announce a result.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

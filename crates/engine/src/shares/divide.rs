@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::pipeline::work_items::WorkItem;
-use crate::plan::load_flow::LoadFlow;
+use inrush_plan::load_flow::LoadFlow;
+use inrush_plan::work_items::WorkItem;
 
 /// The work of a run, divided.
 #[derive(Debug, PartialEq, Eq)]

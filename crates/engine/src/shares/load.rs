@@ -15,11 +15,8 @@ use super::sent_plan::{PLAN_FILE, SentPlan};
 use super::waiting::SHOW_LIFE_EVERY;
 use crate::error::Error;
 use crate::fault::{self, FaultPoint};
-use crate::ledger::Account;
 use crate::pipeline::naming::holder;
-use crate::pipeline::work_items::WorkItem;
 use crate::pipeline::{RunOptions, runtime, stream_threads};
-use crate::plan::{UnitPlace, identity};
 use crate::report::RunFolder;
 use crate::run::context::RunContext;
 use crate::run::gathering::Gathering;
@@ -27,6 +24,9 @@ use crate::run::prepare::ready;
 use crate::run::prepared::{PreparedRun, begin_share};
 use crate::run::steps::LoadSteps;
 use crate::run::streams;
+use inrush_plan::ledger::Account;
+use inrush_plan::work_items::WorkItem;
+use inrush_plan::{UnitPlace, identity};
 
 /// A share that is loaded.
 #[derive(Debug)]

@@ -11,11 +11,11 @@ use inrush_source::SourceSplit;
 use serde::{Deserialize, Serialize};
 
 use super::error::ShareError;
-use crate::pipeline::work_items::WorkItem;
-use crate::plan::load_flow::LoadFlow;
-use crate::plan::load_unit::LoadUnit;
 use crate::report::{RunFolder, write_whole};
-use crate::run::plan::LoadPlan;
+use inrush_plan::load_flow::LoadFlow;
+use inrush_plan::load_plan::LoadPlan;
+use inrush_plan::load_unit::LoadUnit;
+use inrush_plan::work_items::WorkItem;
 
 /// The form of the file. A host refuses a plan of any other form.
 pub const PLAN_VERSION: u64 = 1;

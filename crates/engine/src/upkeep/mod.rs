@@ -10,8 +10,8 @@ use inrush_source::SinceRange;
 
 pub use self::past_runs::PastRuns;
 use crate::error::Error;
-use crate::ledger::Account;
-use crate::lineage::{FlowLineage, RunLineage};
+use inrush_plan::ledger::Account;
+use inrush_plan::lineage::{FlowLineage, RunLineage};
 
 /// A run that stopped before its switch, or that is at work now.
 #[derive(Clone, Debug)]

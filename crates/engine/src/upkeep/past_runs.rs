@@ -8,12 +8,12 @@ use inrush_destination::{PastRun, RunLedger, RunRecord, RunState, UndoRequest};
 use super::{MarkOfTarget, RemovedRuns, RunOfTarget, StoppedRun, Which};
 use crate::error::Error;
 use crate::fault;
-use crate::ledger::marks::since_marks_of;
-use crate::ledger::{Account, each_unit_total};
 use crate::pipeline::naming;
-use crate::plan::identity;
 use crate::reject_replay::first_package;
 use crate::undo::{UndoOptions, Undone};
+use inrush_plan::identity;
+use inrush_plan::ledger::marks::since_marks_of;
+use inrush_plan::ledger::{Account, each_unit_total};
 
 /// The past runs of a destination.
 pub struct PastRuns {
@@ -231,7 +231,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::ledger::fake::{FakeLedger, unit_record};
+    use inrush_plan::ledger::fake::{FakeLedger, unit_record};
 
     fn ledger(answers: bool) -> FakeLedger {
         let mark = |below: &str| {

@@ -7,16 +7,16 @@ mod undeclared_header;
 
 use std::sync::Arc;
 
-use inrush_engine::plan::FieldOrigin;
-use inrush_engine::plan::PlanError;
-use inrush_engine::plan::flow_inputs::{
-    FlowAsked, FlowInputs, InputForm, OpenInputs, Sources, TypedField, TypedInputs,
-};
 use inrush_files::{
     FileForm, FileSource, Pipes, Preview, ResolveOptions, SourceFile, TableField, TableKind,
     resolve_as,
 };
 use inrush_package::{ALL_OTHERS, ColumnDetail, Format};
+use inrush_plan::FieldOrigin;
+use inrush_plan::PlanError;
+use inrush_plan::flow_inputs::{
+    FlowAsked, FlowInputs, InputForm, OpenInputs, Sources, TypedField, TypedInputs,
+};
 use inrush_rows::cancel::Stop;
 use inrush_rows::plural::counted;
 use inrush_scan::Dialect;

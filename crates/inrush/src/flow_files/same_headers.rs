@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use inrush_engine::plan::PlanError;
 use inrush_files::{Preview, PreviewRecord, SourceFile};
+use inrush_plan::PlanError;
 use inrush_scan::{Dialect, ExtraFields};
 use inrush_sniff::row_names;
 

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use inrush_engine::plan::PlanError;
 use inrush_files::{Preview, SourceFile};
 use inrush_package::{ColumnDetail, Flow, Format, PackageFaultKind, Preset};
+use inrush_plan::PlanError;
 use inrush_rows::plural::counted;
 use inrush_scan::Dialect;
 use inrush_sniff::{Guess, SniffError, SniffOptions, is_declared, row_names, sniff};

@@ -6,9 +6,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use inrush_engine::plan::PlanError;
 use inrush_files::{Preview, SourceFile};
 use inrush_package::{ALL_OTHERS, ColumnDetail, FieldChoice};
+use inrush_plan::PlanError;
 use inrush_scan::Dialect;
 
 /// The facts about a flow whose first record may be a header.

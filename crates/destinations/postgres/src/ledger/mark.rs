@@ -12,7 +12,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use inrush_engine::planner::plan::identity;
+use inrush_plan::identity;
 use inrush_rows::ids::{RunKey, RunName};
 use inrush_source::{Input, RangesMark, SinceRange};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use inrush_destination::UnitTotal;
-use inrush_engine::ledger::Account;
+use inrush_plan::ledger::Account;
 use inrush_rows::ids::{RunId, UnitKey};
 use tokio_postgres::Row;
 

@@ -1,7 +1,7 @@
 //! Units and splits in the ledger.
 
 use inrush_destination::{SplitRecord, TouchedFile};
-use inrush_engine::ledger::Account;
+use inrush_plan::ledger::Account;
 use inrush_rows::ids::{FileKey, RunId, SplitKey, UnitKey};
 
 use tokio_postgres::Row;

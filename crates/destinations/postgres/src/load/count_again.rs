@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::try_join_all;
 use inrush_engine::error::Error;
-use inrush_engine::verify::VerifyError;
+use inrush_plan::verify::VerifyError;
 use inrush_rows::ids::UnitKey;
 
 use super::prepared::PostgresRun;

@@ -7,8 +7,8 @@ use std::sync::Mutex;
 use inrush_destination::RunState;
 use inrush_engine::error::Error;
 use inrush_engine::pipeline::RunOptions;
-use inrush_engine::planner::plan::LoadFlow;
 use inrush_engine::planner::run::{KeptUnits, PreparedRun, RunFolder, holder};
+use inrush_plan::LoadFlow;
 use inrush_rows::ids::{FileKey, RunId, RunName, UnitKey};
 use tokio::runtime::Handle;
 

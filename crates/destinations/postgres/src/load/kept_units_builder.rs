@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use inrush_destination::SplitRecord;
-use inrush_engine::planner::load::Part;
-use inrush_engine::planner::plan::{KeyStart, LoadUnit, UnitPlace, identity};
-use inrush_engine::planner::run::{KeptPart, KeptUnits};
+use inrush_plan::kept_units::{KeptPart, KeptUnits};
+use inrush_plan::part::Part;
+use inrush_plan::{KeyStart, LoadUnit, UnitPlace, identity};
 use inrush_rows::ids::UnitKey;
 
 use crate::ledger::UnitRow;

@@ -1,9 +1,9 @@
 //! Checks that the ledger's ranges of a shared unit cover each fed file.
 
 use inrush_destination::{FedEnd, SplitRecord};
-use inrush_engine::planner::plan::identity;
-use inrush_engine::planner::run::coverage::check_file;
-use inrush_engine::verify::VerifyError;
+use inrush_plan::coverage::check_file;
+use inrush_plan::identity;
+use inrush_plan::verify::VerifyError;
 
 use crate::plan::UnitPlan;
 

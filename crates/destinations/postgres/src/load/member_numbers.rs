@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use inrush_engine::planner::plan::steps::{AskedMembers, MemberKey, MemberNumbers};
+use inrush_plan::steps::{AskedMembers, MemberKey, MemberNumbers};
 use inrush_rows::ids::{RunId, RunName};
 use tokio::runtime::Handle;
 

@@ -37,9 +37,9 @@ mod was_switched;
 
 use inrush_engine::error::Error;
 use inrush_engine::pipeline::{Failure, RunOptions, Success};
-use inrush_engine::planner::plan::ContentChecks;
 use inrush_engine::planner::run::{self, LoadSteps, Preparation, runtime};
 use inrush_package::Package;
+use inrush_plan::ContentChecks;
 use tokio::runtime::Runtime;
 
 use super::plan::routing::KeyScans;

@@ -3,7 +3,7 @@
 
 use inrush_destination::sums::ExactSum;
 use inrush_engine::error::Error;
-use inrush_engine::verify::VerifyError;
+use inrush_plan::verify::VerifyError;
 use inrush_verdict::Phase;
 
 use super::prepared::PostgresRun;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use inrush_destination::{LoadMethod, SplitRecord, WrittenSplits};
 use inrush_engine::fault::{self, FaultPoint};
-use inrush_engine::planner::plan::UnitPlace;
+use inrush_plan::UnitPlace;
 use inrush_verdict::Phase;
 
 use super::performer::Performer;

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use inrush_destination::RunRecord;
 use inrush_engine::error::Error;
-use inrush_engine::ledger::Account;
 use inrush_engine::pipeline::RunOptions;
-use inrush_engine::planner::plan::ContentChecks;
-use inrush_engine::planner::plan::identity::possible_changes;
 use inrush_engine::planner::run::{
     AlreadyLoaded, Preparation, RunFolder, announcements, new_run_name,
 };
 use inrush_package::Package;
+use inrush_plan::ContentChecks;
+use inrush_plan::identity::causes::possible_changes;
+use inrush_plan::ledger::Account;
 use inrush_rows::plural::counted;
 use inrush_source::Input;
 

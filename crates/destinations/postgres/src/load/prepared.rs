@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use inrush_engine::fault::Fault;
-use inrush_engine::planner::plan::UnitPlace;
+use inrush_plan::UnitPlace;
 use inrush_rows::cancel::Stop;
 use tokio::runtime::Handle;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use inrush_destination::{ReloadedUnits, Result};
-use inrush_engine::planner::plan::UnitPlace;
+use inrush_plan::UnitPlace;
 use inrush_rows::ids::UnitKey;
 
 use super::careful::{Need, RefusedStaged};

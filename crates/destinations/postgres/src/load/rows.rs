@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use arrow_array::RecordBatch;
 use inrush_destination::{LoadMethod, Written};
-use inrush_engine::planner::plan::UnitPlace;
 use inrush_package::ServerCopy;
+use inrush_plan::UnitPlace;
 use inrush_verdict::Phase;
 
 use super::careful::CarefulCopy;

@@ -4,7 +4,7 @@
 use inrush_destination::sums::ExactSum;
 use inrush_destination::{FedEnd, SplitRecord};
 use inrush_engine::fault::{self, FaultPoint};
-use inrush_engine::planner::plan::UnitPlace;
+use inrush_plan::UnitPlace;
 use inrush_verdict::Phase;
 
 use super::performer::Performer;

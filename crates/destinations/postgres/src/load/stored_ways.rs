@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use inrush_destination::StoredWay;
-use inrush_engine::planner::plan::UnitPlace;
+use inrush_plan::UnitPlace;
 
 use crate::fast_copy::Way;
 use crate::plan::FlowCopy;

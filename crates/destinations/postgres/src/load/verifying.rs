@@ -2,8 +2,8 @@
 
 use inrush_destination::SplitRecord;
 use inrush_destination::sums::ExactSum;
-use inrush_engine::verify::VerifyError;
 use inrush_package::Verify;
+use inrush_plan::verify::VerifyError;
 use inrush_verdict::Phase;
 
 use super::prepared::PostgresRun;

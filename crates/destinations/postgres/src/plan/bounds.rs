@@ -5,11 +5,9 @@
 //! outside that partition are rejects. The server compares keys, because the order of texts depends on the collation.
 
 use inrush_convert::{KeyBounds, KeyValue};
-use inrush_engine::plan::PlanError;
-use inrush_engine::planner::plan::partition_keys::{
-    bound_text, bound_value, key_text, step_around,
-};
 use inrush_package::{BoundValue, Bounds};
+use inrush_plan::PlanError;
+use inrush_plan::partition_keys::{bound_text, bound_value, key_text, step_around};
 use inrush_rows::column::Column;
 use inrush_rows::plural::counted;
 

@@ -3,16 +3,15 @@
 use std::sync::Arc;
 
 use inrush_destination::address::POSTGRES_NAME_BYTES_MAX;
-use inrush_engine::plan::PlanError;
-use inrush_engine::planner::plan::earlier::{EarlierWork, PackageRuns};
-use inrush_engine::planner::plan::lineage::{self, RunLineage};
-use inrush_engine::planner::plan::outputs;
-use inrush_engine::planner::plan::since::sentences_if_all;
-use inrush_engine::planner::plan::{
-    LedgerRecords, MemoryBound, PlanFacts, PlanOptions, abilities, identity, share_among,
-};
-use inrush_engine::report::ServerReport;
 use inrush_package::{LoadOrder, Package, ServerCopy};
+use inrush_plan::PlanError;
+use inrush_plan::lineage::{self, RunLineage};
+use inrush_plan::load_plan::ServerReport;
+use inrush_plan::long_units::share_among;
+use inrush_plan::outputs;
+use inrush_plan::since::sentences_if_all;
+use inrush_plan::{LedgerRecords, MemoryBound, PlanFacts, PlanOptions, abilities, identity};
+use inrush_plan::{earlier::EarlierWork, package_runs::PackageRuns};
 use inrush_rows::ids::RunKey;
 
 use super::flow_request::FlowRequest;

@@ -2,12 +2,11 @@
 
 use inrush_destination::address::POSTGRES_NAME_BYTES_MAX;
 use inrush_destination::sums::ColumnForm;
-use inrush_engine::plan::PlanError;
-use inrush_engine::planner::plan::reading::{
-    ColumnTyped, KnownColumns, TargetColumns, TargetTypes,
-};
 use inrush_pgclient::{ClientError, native_types};
 use inrush_pgcopy::{NativeShape, PgType};
+use inrush_plan::PlanError;
+use inrush_plan::columns::{KnownColumns, TargetColumns};
+use inrush_plan::resolved_columns::{ColumnTyped, TargetTypes};
 use inrush_rows::column::{Column, ColumnType, SpecialType};
 use inrush_rows::native_type::NativeType;
 use inrush_source::{AS_TEXT, read_as_text};

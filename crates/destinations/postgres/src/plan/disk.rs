@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use inrush_engine::plan::PlanError;
+use inrush_plan::PlanError;
 use inrush_rows::quantity::bytes;
 use inrush_system::free_space::free_bytes;
 use tokio_postgres::config::Host;

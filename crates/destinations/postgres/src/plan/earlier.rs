@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use inrush_destination::RunRecord;
 use inrush_destination::SplitRecord;
-use inrush_engine::plan::PlanError;
-use inrush_engine::planner::plan::changed::{self, FilesBefore, PlannedFiles};
-use inrush_engine::planner::plan::earlier::{self, EarlierRun, EarlierWork, PackageRuns};
-use inrush_engine::planner::plan::{PlanOptions, identity};
 use inrush_package::Mode;
+use inrush_plan::PlanError;
+use inrush_plan::changed::{self, FilesBefore, PlannedFiles};
+use inrush_plan::earlier::{self, EarlierRun, EarlierWork};
+use inrush_plan::package_runs::PackageRuns;
+use inrush_plan::{PlanOptions, identity};
 use inrush_rows::ids::{FileKey, RunKey, SplitKey, UnitKey};
 use inrush_source::Input;
 

@@ -1,9 +1,9 @@
 //! The error of planning, typed inside this crate.
 
 use inrush_engine::error::Error;
-use inrush_engine::plan::PlanError;
-use inrush_engine::planner::plan::PlanRefusal;
 use inrush_package::PackageError;
+use inrush_plan::PlanError;
+use inrush_plan::PlanRefusal;
 
 use crate::PostgresError;
 use crate::ledger::LedgerError;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use inrush_engine::plan::PlanError;
-use inrush_engine::planner::plan::LoadFlow;
 use inrush_package::{Bounds, OneOrMany};
+use inrush_plan::LoadFlow;
+use inrush_plan::PlanError;
 
 use super::bounds::Interval;
 use super::flow_checks::FlowChecks;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use inrush_engine::plan::PlanError;
-use inrush_engine::planner::plan::reading::ReadingChecks;
 use inrush_package::Verify;
+use inrush_plan::PlanError;
+use inrush_plan::flow_reading::ReadingChecks;
 
 use super::Publish;
 use super::flow_columns::FlowColumns;

@@ -1,8 +1,8 @@
 //! Second stage of a flow's plan: its files, its columns, and its range partition key.
 
-use inrush_engine::plan::PlanError;
-use inrush_engine::planner::plan::reading::FlowReading;
 use inrush_package::{Bounds, Flow, Mode};
+use inrush_plan::PlanError;
+use inrush_plan::flow_reading::FlowReading;
 use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::column_policy::ValueSource;
 use inrush_source::TablePartitioning;

@@ -3,9 +3,9 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use inrush_engine::planner::plan::{LoadFlow, Writes};
 use inrush_package::{IndexPolicy, Mode};
 use inrush_pgcopy::{NativeShape, PgType};
+use inrush_plan::{LoadFlow, Writes};
 use inrush_rows::ids::RunName;
 
 use super::key_index::KeyIndex;

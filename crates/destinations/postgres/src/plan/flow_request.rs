@@ -1,9 +1,9 @@
 //! The inputs of a flow's plan.
 
-use inrush_engine::planner::plan::PlanOptions;
-use inrush_engine::planner::plan::earlier::PackageRuns;
-use inrush_engine::planner::plan::reading::ReadingRequest;
 use inrush_package::{Flow, Package};
+use inrush_plan::PlanOptions;
+use inrush_plan::flow_reading::ReadingRequest;
+use inrush_plan::package_runs::PackageRuns;
 
 use super::Commit;
 use super::flow_target::FlowTarget;

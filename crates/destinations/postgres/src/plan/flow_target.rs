@@ -1,7 +1,7 @@
 //! First stage of a flow's plan: the existing target, and how rows are brought into it.
 
-use inrush_engine::plan::PlanError;
 use inrush_package::Mode;
+use inrush_plan::PlanError;
 
 use super::flow_request::FlowRequest;
 use super::{Commit, routing};

@@ -1,8 +1,8 @@
 //! Describes all settings that affect the rows and the staging tables of a flow's units, for the units' keys.
 
-use inrush_engine::planner::plan::identity::description::{self, Description};
-use inrush_engine::planner::plan::steps::StepPlan;
 use inrush_package::{Trailer, Verify};
+use inrush_plan::identity::description::{self, Description};
+use inrush_plan::steps::StepPlan;
 use inrush_rows::column::Column;
 use inrush_scan::Dialect;
 use serde_json::{Value, json};
@@ -201,8 +201,8 @@ fn unit_bounds(bounds: &UnitBounds) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use inrush_engine::planner::plan::identity::golden::assert_golden;
     use inrush_pgcopy::PgType;
+    use inrush_plan::identity::golden::assert_golden;
     use inrush_rows::column::ColumnType;
 
     use super::*;

@@ -1,8 +1,8 @@
 //! Memory, connections and locks that a plan needs.
 
-use inrush_engine::plan::PlanError;
-use inrush_engine::planner::plan::{LoadMemory, MemoryBound};
 use inrush_package::RunSettings;
+use inrush_plan::PlanError;
+use inrush_plan::{LoadMemory, MemoryBound};
 use inrush_rows::plural::counted_do;
 
 use super::{FlowPlan, Publish, RoutePlan};

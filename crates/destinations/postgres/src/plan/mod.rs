@@ -64,7 +64,7 @@ use std::sync::Arc;
 
 use inrush_destination::RunRecord;
 use inrush_destination::TouchedFile;
-use inrush_engine::planner::plan::{LoadPlan, PlanFacts};
+use inrush_plan::{LoadPlan, PlanFacts};
 use inrush_rows::ids::{FileKey, SplitKey, UnitKey};
 
 use crate::server_facts::ServerFacts;
@@ -74,7 +74,7 @@ pub use disk::DiskFacts;
 pub use earlier::Keepable;
 pub use failure::PlanFailure;
 pub use flow_plan::{Commit, FlowPlan, KeyKind, KeyPlan, NewPrimaryKey, Publish, WireForm};
-pub use inrush_engine::planner::plan::partition_keys::key_text;
+pub use inrush_plan::partition_keys::key_text;
 pub use members::MembersPlan;
 pub use new_indexes::NewIndex;
 pub use privileges::Privilege;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use inrush_engine::plan::PlanError;
 use inrush_package::Package;
+use inrush_plan::PlanError;
 
 use super::{Earlier, FlowPlan};
 use crate::plan::failure::PlanFailure;

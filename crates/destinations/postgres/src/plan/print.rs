@@ -3,11 +3,9 @@
 use std::fmt;
 
 use inrush_destination::{StatementEnd, Step};
-use inrush_engine::ledger::moment_text;
-use inrush_engine::planner::plan::plan_text::{
-    fmt_memory, fmt_notes, fmt_order, fmt_package, kept_words,
-};
-use inrush_engine::planner::plan::script::{self, ScriptPart};
+use inrush_plan::ledger::moment_text;
+use inrush_plan::plan_text::{fmt_memory, fmt_notes, fmt_order, fmt_package, kept_words};
+use inrush_plan::script::{self, ScriptPart};
 use inrush_rows::quantity::bytes;
 use inrush_rows::told;
 

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use inrush_engine::planner::plan::plan_text::{
+use inrush_plan::plan_text::{
     TARGET_LOADED, fmt_reading, fmt_type_changes, inputs_words, reject_limit, size_words,
     split_words,
 };

@@ -1,7 +1,7 @@
 //! Privileges that a plan needs, and those that the role has.
 
-use inrush_engine::plan::PlanError;
 use inrush_package::Package;
+use inrush_plan::PlanError;
 
 use super::members::MemberTable;
 use super::{FlowPlan, is_all_straight};

@@ -1,9 +1,9 @@
 //! The rows and partitions that a flow takes out of its target before its own rows replace them.
 
 use inrush_destination::address::POSTGRES_NAME_BYTES_MAX;
-use inrush_engine::plan::PlanError;
-use inrush_engine::planner::plan::identity;
 use inrush_package::{Keep, Replace, ReplaceBy, ReplaceScope};
+use inrush_plan::PlanError;
+use inrush_plan::identity;
 
 use super::{FlowPlan, KeyPlan, Publish};
 use crate::catalog::{self, TableFacts};

@@ -6,8 +6,8 @@
 //! COPY. Nothing changes in the middle of a unit, and a unit that is loaded again because the server refused a row is
 //! loaded by COPY.
 
-use inrush_engine::plan::PlanError;
 use inrush_package::{RunSettings, ServerCopy};
+use inrush_plan::PlanError;
 use inrush_rows::column::Column;
 
 use super::flow_columns::FlowColumns;

@@ -1,7 +1,7 @@
 //! Checks whether a target can be loaded as it is, and collects notes about it.
 
-use inrush_engine::plan::PlanError;
 use inrush_package::{Flow, IndexPolicy, Mode, TriggerPolicy};
+use inrush_plan::PlanError;
 
 use super::Commit;
 use super::flow_target::{Arrival, FlowTarget};

@@ -1,8 +1,8 @@
 //! `unchecked_types`: what to do about columns whose text only the server reads, so that it may change their values
 //! silently.
 
-use inrush_engine::plan::PlanError;
 use inrush_package::UncheckedTypes;
+use inrush_plan::PlanError;
 
 use super::flow_request::FlowRequest;
 use super::flow_target::FlowTarget;

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use inrush_destination::PublishesInto;
-use inrush_engine::planner::plan::LoadUnit;
+use inrush_plan::LoadUnit;
 
 use crate::staging::UnitBounds;
 

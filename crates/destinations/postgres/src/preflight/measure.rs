@@ -4,11 +4,11 @@ use arrow_array::RecordBatch;
 use inrush_destination::{EncodeRows, ExpectedLoad, LoadVolume};
 use inrush_engine::error::Error;
 use inrush_engine::pipeline::RunOptions;
-use inrush_engine::planner::plan::LoadPlan;
 use inrush_engine::planner::preflight::flow_found::FlowFound;
 use inrush_engine::planner::preflight::predict::RunCosts;
 use inrush_engine::planner::preflight::{MakeEncoder, MeasuredDestination, Trials, measure};
 use inrush_engine::preflight::{Finding, PreflightOptions, PreflightReport, StepFound};
+use inrush_plan::LoadPlan;
 use tokio::runtime::Runtime;
 
 use super::predict::{self, MeasuredPlan};

@@ -21,14 +21,14 @@ use std::time::Instant;
 
 use inrush_engine::error::Error;
 use inrush_engine::pipeline::RunOptions;
-use inrush_engine::plan::PlanError;
-use inrush_engine::plan::flow_inputs::FlowAsked;
-use inrush_engine::planner::plan::PlanOptions;
 use inrush_engine::planner::preflight::{findings, planning, record_input_error};
 use inrush_engine::planner::run::runtime;
 use inrush_engine::preflight::{Finding, PreflightOptions, PreflightReport};
 use inrush_package::Package;
 use inrush_pgclient::ClientError;
+use inrush_plan::PlanError;
+use inrush_plan::PlanOptions;
+use inrush_plan::flow_inputs::FlowAsked;
 
 use self::measure::Preflight;
 use crate::plan::routing::KeyScans;

@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use inrush_engine::planner::plan::lineage::RunLineage;
-use inrush_engine::planner::plan::{LoadFlow, PlanFacts};
+use inrush_plan::lineage::RunLineage;
+use inrush_plan::{LoadFlow, PlanFacts};
 
 use crate::plan::unit_steps;
 use crate::plan::{FlowCopy, FlowPlan, NewUnit, Plan, WireForm};

@@ -1,9 +1,9 @@
 //! The work of the next run (all of it, or the rest of a stopped run), and the flows that are measured for it.
 
 use inrush_engine::error::Error;
-use inrush_engine::planner::plan::LoadUnit;
 use inrush_engine::planner::preflight::flow_found::{self, FlowFound};
-use inrush_engine::planner::run::work_items::{self, Committed, WorkItem};
+use inrush_plan::LoadUnit;
+use inrush_plan::work_items::{self, Committed, WorkItem};
 use inrush_source::Split;
 
 use crate::plan::{Earlier, FlowPlan, Plan, UnitPlan};

@@ -6,8 +6,8 @@ use inrush_destination::{
     LoadedInput, PastRun, PublishStep, Result, RunLedger, RunRecord, UndoRequest, UndoneRun,
     UnitRecord, UnitTotal,
 };
-use inrush_engine::planner::ledger::unit_detail;
-use inrush_engine::planner::plan::identity;
+use inrush_plan::identity;
+use inrush_plan::ledger::unit_detail;
 use inrush_rows::ids::{RunKey, UnitKey};
 
 use self::sessions::PATIENCE;

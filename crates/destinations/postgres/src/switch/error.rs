@@ -1,7 +1,7 @@
 //! Errors of a switch. After each of them the targets are unchanged.
 
-use inrush_engine::verify::VerifyError;
 use inrush_pgclient::ClientError;
+use inrush_plan::verify::VerifyError;
 use tokio_postgres::error::SqlState;
 
 use crate::PostgresError;

@@ -1,7 +1,7 @@
 //! The locks of the switch: their order, their modes, and the sessions that prevented a lock.
 
-use inrush_engine::verify::VerifyError;
 use inrush_package::Mode;
+use inrush_plan::verify::VerifyError;
 
 use super::error::SwitchError;
 use super::run::SwitchTask;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use inrush_destination::UndoneTarget;
 use inrush_destination::address::POSTGRES_NAME_BYTES_MAX;
-use inrush_engine::planner::plan::identity;
+use inrush_plan::identity;
 
 use super::error::UndoError;
 use crate::ledger::{Ledger, Original, StoredRun, SwitchedTable, What};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use inrush_destination::Difference;
 use inrush_destination::sums::{ColumnForm, ExactSum};
-use inrush_engine::planner::sums::{BatchSums, ColumnSums, DriverSums, VerifyPlan};
 use inrush_package::Verify;
+use inrush_plan::verify::{BatchSums, ColumnSums, DriverSums, VerifyPlan};
 use inrush_rows::column::Column;
 
 use super::hash::of_row_hash;

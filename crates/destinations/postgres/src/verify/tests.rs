@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringViewArray};
 use inrush_destination::sums::{ColumnForm, SumForm};
-use inrush_engine::planner::sums::Tally;
 use inrush_package::Verify;
+use inrush_plan::verify::Tally;
 
 use super::*;
 

@@ -9,16 +9,16 @@ use super::members;
 use crate::driver::OpenDestination;
 use crate::driver::plan::{self, ContractEarlier, ContractPlan};
 use crate::error::Error;
-use crate::ledger::each_record;
 use crate::pipeline::RunOptions;
 use crate::pipeline::naming::{holder, new_run_name};
-use crate::plan::package_runs::PackageRuns;
-use crate::plan::{ContentChecks, UnitAccounts, UnitIndex, UnitPlace};
 use crate::report::RunFolder;
 use crate::run::announcements;
 use crate::run::prepared::{self, PreparedRun};
 use crate::run::steps::{AlreadyLoaded, Preparation};
 use crate::shares::SentPlan;
+use inrush_plan::ledger::each_record;
+use inrush_plan::package_runs::PackageRuns;
+use inrush_plan::{ContentChecks, UnitAccounts, UnitIndex, UnitPlace};
 
 /// The most plans that are made if other runs of the package end meanwhile.
 const TRIES: u32 = 3;

@@ -1,11 +1,11 @@
 //! The types of a destination of the contract, for the columns of a flow.
 
 use inrush_destination::{ColumnPlan, Destination, ResolvedType, TargetColumn, TargetFacts};
-use inrush_rows::column::{Column, ColumnType};
+use inrush_rows::column::Column;
 
-use crate::plan::PlanError;
-use crate::plan::columns::{KnownColumns, TargetColumns};
-use crate::plan::resolved_columns::{ColumnTyped, TargetTypes};
+use inrush_plan::PlanError;
+use inrush_plan::columns::{KnownColumns, TargetColumns};
+use inrush_plan::resolved_columns::TargetTypes;
 
 /// The types of a destination, and its target if that exists.
 pub struct ContractTypes<'a> {
@@ -66,12 +66,6 @@ impl TargetTypes for ContractTypes<'_> {
             .iter()
             .filter(|column| column.not_null && !column.has_default && !column.generated);
         must.map(|column| column.name.as_str()).collect()
-    }
-}
-
-impl ColumnTyped for ResolvedType {
-    fn column_type(&self) -> &ColumnType {
-        &self.column_type
     }
 }
 

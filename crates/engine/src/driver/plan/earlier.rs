@@ -9,11 +9,11 @@ use inrush_rows::plural::counted;
 
 use super::unplanned::UnplannedUnits;
 use super::{ContractEarlier, ContractFlow};
-use crate::ledger::{Account, each_record};
-use crate::plan::changed::{self, FilesBefore, PlannedFiles};
-use crate::plan::earlier::{self, EarlierRun, EarlierWork};
-use crate::plan::package_runs::PackageRuns;
-use crate::plan::{PlanError, PlanOptions, UnitAccounts, UnitIndex, identity};
+use inrush_plan::changed::{self, FilesBefore, PlannedFiles};
+use inrush_plan::earlier::{self, EarlierRun, EarlierWork};
+use inrush_plan::ledger::{Account, each_record};
+use inrush_plan::package_runs::PackageRuns;
+use inrush_plan::{PlanError, PlanOptions, UnitAccounts, UnitIndex, identity};
 
 /// Finds the earlier run of the package that matters. Notes for the user are added to `notes`. If some flows are loaded
 /// already and others are not, the loaded ones are removed.

@@ -12,13 +12,13 @@ use super::members;
 use super::merge::AskedMerge;
 use super::units::UnitPlanner;
 use super::{ContractFlow, bounds, refuse};
-use crate::plan::flow_reading::{FlowReading, ReadingRequest};
-use crate::plan::identity::description::{self, Description};
-use crate::plan::load_flow::{LoadFlow, Writes};
-use crate::plan::package_runs::PackageRuns;
-use crate::plan::steps::{AskedMembers, Given};
-use crate::plan::{PlanError, PlanOptions, abilities};
-use crate::verify::{ColumnSums, DriverSums};
+use inrush_plan::flow_reading::{FlowReading, ReadingRequest};
+use inrush_plan::identity::description::{self, Description};
+use inrush_plan::load_flow::{LoadFlow, Writes};
+use inrush_plan::package_runs::PackageRuns;
+use inrush_plan::steps::{AskedMembers, Given};
+use inrush_plan::verify::{ColumnSums, DriverSums};
+use inrush_plan::{PlanError, PlanOptions, abilities};
 
 /// Makes the plan of one flow.
 pub struct ContractFlowPlanner<'a> {

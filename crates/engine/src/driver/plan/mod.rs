@@ -28,20 +28,20 @@ use inrush_package::{LoadOrder, Package, RunSettings};
 use inrush_rows::ids::RunId;
 
 use self::flow::ContractFlowPlanner;
-use crate::ledger::Account;
-use crate::lineage::{self, RunLineage};
-use crate::plan::UnitAccounts;
-use crate::plan::abilities::require_of_run;
-use crate::plan::earlier::EarlierWork;
-use crate::plan::load_flow::LoadFlow;
-use crate::plan::long_units::share_among;
-use crate::plan::memory::LoadMemory;
-use crate::plan::outputs;
-use crate::plan::package_runs::PackageRuns;
-use crate::plan::since;
-use crate::plan::{MemoryBound, PlanError, PlanOptions, UnitPlace, identity};
 use crate::report::ServerReport;
-use crate::run::plan::{LedgerRecords, LoadPlan, PlanFacts};
+use inrush_plan::UnitAccounts;
+use inrush_plan::abilities::require_of_run;
+use inrush_plan::earlier::EarlierWork;
+use inrush_plan::ledger::Account;
+use inrush_plan::lineage::{self, RunLineage};
+use inrush_plan::load_flow::LoadFlow;
+use inrush_plan::load_plan::{LedgerRecords, LoadPlan, PlanFacts};
+use inrush_plan::long_units::share_among;
+use inrush_plan::memory::LoadMemory;
+use inrush_plan::outputs;
+use inrush_plan::package_runs::PackageRuns;
+use inrush_plan::since;
+use inrush_plan::{MemoryBound, PlanError, PlanOptions, UnitPlace, identity};
 
 /// Bytes that are kept of each split from the plan to the report (its account, its time), in addition to its path.
 /// Measured with Parquet: 1,700, and 2,200 while the lists of many files grow.

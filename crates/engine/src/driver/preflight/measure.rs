@@ -12,14 +12,14 @@ use crate::driver::load::prepare;
 use crate::driver::plan::{ContractEarlier, ContractPlan};
 use crate::error::Error;
 use crate::pipeline::RunOptions;
-use crate::plan::load_unit::LoadUnit;
 use crate::preflight::flow_found::{self, FlowFound};
 use crate::preflight::measure::MeasuredDestination;
 use crate::preflight::predict::RunCosts;
 use crate::preflight::result::{PreflightStep, StepFound};
 use crate::preflight::trial::Trials;
 use crate::preflight::{PreflightOptions, findings};
-use crate::run::plan::LoadPlan;
+use inrush_plan::load_plan::LoadPlan;
+use inrush_plan::load_unit::LoadUnit;
 
 /// Why rows are not written, if no [`Scratch`] can be made.
 const NO_SCRATCH: &str = "the destination has no other place for a trial load";

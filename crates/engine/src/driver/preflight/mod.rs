@@ -17,10 +17,10 @@ use crate::driver::load::prepare;
 use crate::driver::plan::{self, ContractEarlier};
 use crate::error::Error;
 use crate::pipeline::{RunOptions, runtime};
-use crate::plan::PlanOptions;
 use crate::preflight::measure::measure;
 use crate::preflight::result::PreflightReport;
 use crate::preflight::{PreflightOptions, findings, planning, record_input_error};
+use inrush_plan::PlanOptions;
 
 pub use self::scratch::folder as scratch_folder;
 

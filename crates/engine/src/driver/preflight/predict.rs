@@ -2,11 +2,11 @@
 
 use super::measure::ContractPreflight;
 use crate::driver::plan::ContractEarlier;
-use crate::pipeline::work_items;
-use crate::plan::load_unit::LoadUnit;
 use crate::preflight::flow_found::FlowFound;
 use crate::preflight::model::{Beside, WorkPiece};
 use crate::preflight::predict::{PredictedPhases, RunCosts};
+use inrush_plan::load_unit::LoadUnit;
+use inrush_plan::work_items;
 
 /// The work that is left, and the time of the publish.
 pub fn run_costs(preflight: &ContractPreflight<'_>, flows: &[FlowFound]) -> RunCosts {

@@ -23,7 +23,7 @@ use self::session_samples::SessionSamples;
 use self::source_side::SourceSide;
 use self::steps::Steps;
 use crate::gauge::Gauge;
-use crate::plan::load_flow::LoadFlow;
+use inrush_plan::load_flow::LoadFlow;
 
 /// The time between two samples.
 const INTERVAL: Duration = Duration::from_millis(100);

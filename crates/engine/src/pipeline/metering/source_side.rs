@@ -11,7 +11,7 @@ use inrush_verdict::{BackendSeries, BackendTally, SourceServerMeasurements};
 
 use super::INTERVAL;
 use crate::gauge::Gauge;
-use crate::plan::load_flow::LoadFlow;
+use inrush_plan::load_flow::LoadFlow;
 
 /// A longer round trip means a network, whatever the address is: a proxy or a tunnel may begin on this machine.
 const NETWORK_ROUND_TRIP_US: u32 = 1_000;

@@ -9,6 +9,7 @@ mod together;
 
 use std::time::Duration;
 
+use crate::pipeline::row_maker::RowMaker;
 use inrush_destination::{TrialLoad, TrialPlace, TrialScope};
 use inrush_source::Split;
 
@@ -23,8 +24,8 @@ use super::result::{Finding, PreflightStep, Weight};
 use super::sample::Portion;
 use super::{findings, sample_batches};
 use crate::error::Error;
-use crate::plan::Reading;
-use crate::plan::load_unit::LoadUnit;
+use inrush_plan::Reading;
+use inrush_plan::load_unit::LoadUnit;
 
 /// The settings of all trials of a preflight.
 #[derive(Clone, Copy)]
@@ -111,7 +112,7 @@ impl TrialFlow<'_> {
             _ => None,
         };
         let row_maker = || match unit {
-            Some(unit) => unit.row_maker(reading, sample_batches::stamp()),
+            Some(unit) => RowMaker::of_unit(unit, reading, sample_batches::stamp()),
             None => sample_batches::row_maker(reading),
         };
         client.decode(self.found, reading, (&row_maker, encoder), measuring_time)

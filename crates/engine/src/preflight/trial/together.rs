@@ -117,7 +117,9 @@ impl AllSteps<'_> {
 
     fn maker(&self, work: &TrialWork<'_>) -> Result<RowMaker, Error> {
         match work.unit {
-            Some((_, unit)) => unit.row_maker(self.making.reading, sample_batches::stamp()),
+            Some((_, unit)) => {
+                RowMaker::of_unit(unit, self.making.reading, sample_batches::stamp())
+            }
             None => sample_batches::row_maker(self.making.reading),
         }
     }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use inrush_engine::planner::plan::LoadUnit;
+use inrush_plan::LoadUnit;
 
 use super::staged_row_order::Order;
 use crate::plan::additions::Additions;

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use inrush_destination::{RefusedStagedRow, RowsInSource};
 use inrush_engine::error::Error;
-use inrush_engine::planner::plan::LoadUnit;
-use inrush_engine::planner::sums::Tally;
-use inrush_engine::verify::VerifyError;
+use inrush_plan::LoadUnit;
+use inrush_plan::verify::Tally;
+use inrush_plan::verify::VerifyError;
 
 use super::cause::{RefusalCause, RefusedTable, cause};
 use super::definitions::Definitions;

@@ -6,9 +6,9 @@ mod table_facts;
 
 use std::sync::Arc;
 
-use inrush_engine::plan::PlanError;
-use inrush_engine::planner::plan::reading::FlowReading;
-use inrush_engine::planner::plan::steps::{AskedMembers, Members};
+use inrush_plan::PlanError;
+use inrush_plan::flow_reading::FlowReading;
+use inrush_plan::steps::{AskedMembers, Members};
 use inrush_rows::suggest::listed;
 
 pub use self::of_switch::of_switch;

@@ -11,10 +11,11 @@ use arrow_array::types::{Date32Type, Int16Type, Int32Type, Int64Type, TimestampM
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
 use inrush_convert::{Converter, KeyType, KeyValue};
-use inrush_engine::plan::PlanError;
-use inrush_engine::planner::plan::partition_keys::step_around;
-use inrush_engine::planner::plan::{identity, wanted_bytes};
 use inrush_package::BoundsStep;
+use inrush_plan::PlanError;
+use inrush_plan::identity;
+use inrush_plan::partition_keys::step_around;
+use inrush_plan::pieces::wanted_bytes;
 use inrush_rows::column::Column;
 use inrush_rows::timestamp;
 use inrush_scan::{Dialect, Records};

@@ -1,8 +1,8 @@
 //! The partitions for routed rows: those of the target, and those that the flow's bounds add.
 
-use inrush_engine::plan::PlanError;
 use inrush_package::{Bounds, TriggerPolicy};
 use inrush_pgclient::foreign_sql::{bound_values, is_part_of_statement};
+use inrush_plan::PlanError;
 use inrush_source::TablePartitioning;
 
 use super::all_keys;

@@ -16,8 +16,8 @@ pub use bounds::{copied, route};
 pub use fits::key_set;
 pub use route::{Becomes, RouteNode, RoutePlan};
 
-use inrush_engine::plan::PlanError;
 use inrush_package::Mode;
+use inrush_plan::PlanError;
 
 use super::FlowPlan;
 use super::flow_target::FlowTarget;
