@@ -43,6 +43,13 @@ impl RunState {
     }
 }
 
+/// A target does not have the rows of a run any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// The run that replaced them, if it was a run.
+    pub by: Option<RunName>,
+}
+
 /// A run in the ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRecord {

@@ -5,7 +5,7 @@
 use inrush_rows::ids::{RunKey, UnitKey};
 
 use crate::error::Result;
-use crate::ledger_records::{LoadedInput, PastRun, RunRecord, UnitRecord, UnitTotal};
+use crate::ledger_records::{LoadedInput, PastRun, Replaced, RunRecord, UnitRecord, UnitTotal};
 use crate::publishing::PublishStep;
 use crate::target::TargetName;
 use crate::undo::{UndoRequest, UndoneRun};
@@ -68,6 +68,12 @@ pub trait RunLedger: Send + Sync {
         _target: &TargetName,
         _unit_keys: &[&UnitKey],
     ) -> Result<Option<String>> {
+        Ok(None)
+    }
+
+    /// Finds out whether the rows that a switched run brought into a target were taken out since. `None` if they were not, or if
+    /// only [`PastRun::gone`] says so.
+    fn replaced(&self, _run: &RunRecord, _target: &str) -> Result<Option<Replaced>> {
         Ok(None)
     }
 

@@ -15,8 +15,8 @@
 //! them in. It never prints and never reads the environment.
 
 pub mod compare;
+mod destination_errors;
 pub mod driver;
-pub mod driver_trait;
 pub mod error;
 pub mod event;
 pub mod fault;

@@ -26,7 +26,7 @@ pub use flow_tables::tables_like;
 pub use inrush_convert as convert;
 pub use inrush_destination::Ability;
 pub use inrush_destination::address::DestinationKind;
-pub use inrush_engine::driver_trait::{Checked, DriverPlan};
+pub use inrush_engine::driver::Checked;
 pub use inrush_engine::error::Error;
 pub use inrush_engine::pipeline::{Failure, Hint, RunOptions, Success};
 pub use inrush_engine::{

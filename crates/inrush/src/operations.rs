@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use inrush_destination::clients::{ClientServer, ClientWork};
-use inrush_engine::driver_trait::Checked;
+use inrush_engine::driver::Checked;
 use inrush_engine::error::Error;
 use inrush_engine::event::Event;
 use inrush_engine::pipeline::{Failure, RunOptions, Success};
@@ -16,7 +16,7 @@ use inrush_openlineage::{Destination as EventsTo, Emitter, End};
 use inrush_package::{Connection, JOB_NAMESPACE, Package};
 
 use crate::ConnectionDefaults;
-use crate::registry::{self, driver_of, driver_of_package};
+use crate::registry::{self, driver_of, ledger_of};
 
 /// Plans a resolved package without running it.
 pub fn check(
@@ -25,7 +25,7 @@ pub fn check(
     defaults: &ConnectionDefaults,
 ) -> Result<Checked, Error> {
     package.check()?;
-    driver_of_package(package, defaults)?.check(package, options)
+    driver_of(package, defaults)?.check(package, options)
 }
 
 /// Runs a resolved package to its end, or until it is asked to stop.
@@ -35,7 +35,7 @@ pub fn run(
     defaults: &ConnectionDefaults,
 ) -> Result<Success, Failure> {
     package.check().map_err(Error::from)?;
-    driver_of_package(package, defaults)?.run(package, options)
+    driver_of(package, defaults)?.run(package, options)
 }
 
 /// Like [`run`], and sends the events of OpenLineage for which the package asks. `key` is the key for the server that
@@ -98,7 +98,7 @@ pub fn load_share(
     share: usize,
 ) -> Result<ShareLoaded, Failure> {
     package.check().map_err(Error::from)?;
-    let driver = driver_of_package(package, defaults)?;
+    let driver = driver_of(package, defaults)?;
     Ok(driver.load_share(package, options, plan_file, share)?)
 }
 
@@ -113,7 +113,7 @@ pub fn preflight_of(
     package.check()?;
     let begun = Instant::now();
     let mut report = PreflightReport::begin(package, options);
-    driver_of_package(package, defaults)?.preflight(
+    driver_of(package, defaults)?.preflight(
         package,
         options,
         preflight_options,
@@ -125,13 +125,8 @@ pub fn preflight_of(
 
 /// The folder that a preflight makes beside the destination and removes at its end. A caller that ends the process
 /// earlier has to remove the folder itself. `None` if there is no place beside the destination.
-pub fn scratch_folder(
-    package: &Package,
-    options: &RunOptions<'_>,
-    defaults: &ConnectionDefaults,
-) -> Option<PathBuf> {
-    let driver = driver_of_package(package, defaults).ok()?;
-    driver.scratch_folder(package, options)
+pub fn scratch_folder(package: &Package, options: &RunOptions<'_>) -> Option<PathBuf> {
+    scratch::folder(package.single_connection().ok()?.address(), &options.folder)
 }
 
 /// The past runs in the ledger of a connection's destination. A destination other than a server is opened.
@@ -140,8 +135,7 @@ pub fn past_runs(
     options: &LedgerOptions<'_>,
     defaults: &ConnectionDefaults,
 ) -> Result<PastRuns, Error> {
-    let ledger = driver_of(connection, defaults)?.ledger(connection, options)?;
-    Ok(PastRuns::of(ledger))
+    Ok(PastRuns::of(ledger_of(connection, options, defaults)?))
 }
 
 /// The server of a connection, prepared for clients that call it: leftovers of killed measurements are removed, and a

@@ -1,4 +1,4 @@
-//! The destinations and sources of this build: the driver and the destination for each URL, and the kinds of sources
+//! The destinations and sources of this build: the planner and the ledger for each URL, and the kinds of sources
 //! that a flow may name. No other file names a destination.
 
 use std::path::Path;
@@ -6,20 +6,23 @@ use std::sync::Arc;
 
 use inrush_destination::address::DestinationKind;
 use inrush_destination::clients::{ClientServer, ClientWork};
-use inrush_destination::{Address, Destination, Result};
-use inrush_engine::driver::{self, ContractDriver};
-use inrush_engine::driver_trait::Driver;
+use inrush_destination::{Address, Destination, Result, RunLedger};
+use inrush_engine::driver::Driver;
 use inrush_engine::error::Error;
+use inrush_engine::upkeep::LedgerOptions;
 use inrush_package::{Connection, FlowSource, Package, URLS, redacted_url};
 use inrush_plan::PlanError;
+use inrush_plan::contract::ContractPlanner;
 use inrush_plan::driver_error::DriverError;
 use inrush_plan::flow_inputs::{FlowAsked, FlowInputs, Sources};
-use inrush_postgres::{ConnectionDefaults, Postgres, PostgresClients};
+use inrush_plan::planner::Planner;
+use inrush_postgres::{ConnectionDefaults, PostgresClients, PostgresPlanner};
 use inrush_rows::cancel::Stop;
 use inrush_rows::exit_status::ExitStatus;
 use inrush_source_adbc::RowStream;
 pub use inrush_sqlserver::{SQLCMD_VARIABLES, left_out as left_out_of_sqlserver};
 use inrush_transform::evaluator::{Evaluator, EvaluatorError};
+use tokio::runtime::Handle;
 
 use crate::flow_databases::FlowDatabases;
 use crate::flow_files::FlowFiles;
@@ -145,17 +148,11 @@ struct UnknownDestination {
     url: String,
 }
 
-/// The driver that loads into the destination of a connection. `defaults` fill the gaps of its URL.
-pub fn driver_of<'a>(
-    connection: &Connection,
-    defaults: &'a ConnectionDefaults,
-) -> std::result::Result<Box<dyn Driver + 'a>, Error> {
+/// Refuses a connection whose URL is not that of a destination.
+fn require_known(connection: &Connection) -> std::result::Result<(), Error> {
     let url = connection.address();
-    if driver::is_meant(url) {
-        return Ok(Box::new(ContractDriver { open }));
-    }
-    if inrush_postgres::is_meant(url) {
-        return Ok(Box::new(Postgres { defaults }));
+    if DestinationKind::of(url).is_some() || inrush_postgres::is_meant(url) {
+        return Ok(());
     }
     let unknown = UnknownDestination {
         url: redacted_url(url),
@@ -165,12 +162,47 @@ pub fn driver_of<'a>(
     ))
 }
 
-/// The driver that loads a package: all of its flows go to one destination.
-pub fn driver_of_package<'a>(
+/// The driver that loads a package: all of its flows go to one destination. `defaults` fill the gaps of URLs.
+pub fn driver_of<'a>(
     package: &Package,
     defaults: &'a ConnectionDefaults,
-) -> std::result::Result<Box<dyn Driver + 'a>, Error> {
-    driver_of(package.single_connection()?, defaults)
+) -> std::result::Result<Driver<'a>, Error> {
+    require_known(package.single_connection()?)?;
+    Ok(Driver::new(|address, runtime| {
+        open_planner(address, runtime, defaults)
+    }))
+}
+
+/// Opens the planner of the destination at an address.
+fn open_planner(
+    address: &Address<'_>,
+    runtime: &Handle,
+    defaults: &ConnectionDefaults,
+) -> Result<Box<dyn Planner>> {
+    match inrush_postgres::is_meant(address.url) {
+        true => Ok(Box::new(PostgresPlanner::open(address, defaults, runtime)?)),
+        false => Ok(Box::new(ContractPlanner::open(address, open)?)),
+    }
+}
+
+/// The ledger of the destination of a connection. A destination other than a server is opened. `defaults` fill the gaps of the URL.
+pub fn ledger_of(
+    connection: &Connection,
+    options: &LedgerOptions<'_>,
+    defaults: &ConnectionDefaults,
+) -> std::result::Result<Box<dyn RunLedger>, Error> {
+    require_known(connection)?;
+    let address = Address {
+        url: connection.address(),
+        options: &connection.options,
+        folder: options.folder,
+        site_packages: options.site_packages,
+        ledger_schema: options.ledger_schema,
+    };
+    Ok(match inrush_postgres::is_meant(address.url) {
+        true => Box::new(inrush_postgres::ledger(&address, defaults)?),
+        false => open(&address)?,
+    })
 }
 
 /// The server of a connection that clients can call.
@@ -225,9 +257,8 @@ mod tests {
     #[test]
     fn an_unknown_scheme_is_an_error_that_names_the_known_ones() {
         let unknown = |url: &str| {
-            let defaults = ConnectionDefaults::default();
-            let driver = driver_of(&Connection::new(url), &defaults);
-            driver.err().map(|error| error.to_string())
+            let known = require_known(&Connection::new(url));
+            known.err().map(|error| error.to_string())
         };
         for url in ["mysql://u:secret@h/d", "embedded", "POSTGRESQL://h/d", ""] {
             let text = unknown(url).expect(url);

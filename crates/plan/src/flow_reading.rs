@@ -59,7 +59,7 @@ pub struct FlowReading {
 impl FlowReading {
     /// Finds the inputs of a flow, and resolves their columns. Values of the partition key (`key`) are never NULL. Returns the
     /// types of the columns too. Notes for the user are added to `notes`.
-    pub async fn of<S: TargetTypes>(
+    pub fn of<S: TargetTypes>(
         request: &ReadingRequest<'_>,
         key: Option<&str>,
         types: &mut S,
@@ -109,7 +109,7 @@ impl FlowReading {
             key,
             ..inputs.known(&asked, target, target_columns.as_ref(), steps.as_ref())
         };
-        let mut resolved = resolve(types, &known, &inputs.natives()).await?;
+        let mut resolved = resolve(types, &known, &inputs.natives())?;
         notes.extend(known.note_of_unpivoted());
         let field_count = resolved.field_count;
         let source = inputs.settle(flow, name, resolved.filled_by_source(), field_count)?;

@@ -2,18 +2,44 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::Arc;
 
-use inrush_rows::ids::SplitKey;
+use inrush_destination::{RunLedger, RunRecord};
+use inrush_rows::ids::{SplitKey, UnitKey};
 use inrush_source::Split;
 
-use crate::ledger::{Account, LedgerRecord, SplitRecord};
+use crate::ledger::{Account, LedgerRecord, SplitRecord, each_record};
+use crate::load_flow::LoadFlow;
 use crate::load_unit::LoadUnit;
 use crate::part::Part;
-use crate::{KeyStart, UnitPlace, identity};
+use crate::{KeyStart, UnitIndex, UnitPlace, identity};
 
 /// The units of a plan that are kept from earlier attempts.
 #[derive(Default)]
 pub struct KeptUnits(BTreeMap<UnitPlace, KeptUnit>);
+
+/// Goes through the records of a run in the ledger: keeps those of wanted units, and returns the keys of the others.
+pub fn in_ledger(
+    ledger: &dyn RunLedger,
+    run: &RunRecord,
+    flows: &[Arc<LoadFlow>],
+    is_wanted: impl Fn(UnitPlace) -> bool,
+) -> inrush_destination::Result<(KeptUnits, Vec<UnitKey>)> {
+    let index = UnitIndex::new(flows);
+    let mut kept = KeptUnits::default();
+    let mut unwanted = Vec::new();
+    each_record(ledger, run, &mut |record| {
+        let place = index.place_of(&record);
+        match place.filter(|place| is_wanted(*place)) {
+            Some(place) => {
+                let unit = &flows[place.0].units[place.1];
+                kept.add_record(place, unit, &record);
+            }
+            None => unwanted.push(record.key),
+        }
+    })?;
+    Ok((kept, unwanted))
+}
 
 /// A unit that an earlier attempt began, and the part of it that is committed: the whole unit, parts of it, or nothing
 /// yet.

@@ -5,13 +5,17 @@
 //! [`loaded`] compare the files with the text that this run has loaded. [`lineage`] says where loaded values come from, and
 //! [`verify`] sums them up. A [`load_plan::LoadPlan`] has the results, as the engine runs them.
 //!
-//! Nothing here changes a destination.
+//! A [`planner`] makes the plan: [`contract`] has the one for every destination that answers the questions of its contract. An
+//! abler destination brings its own.
+//!
+//! Nothing here reads the rows of a load or writes them.
 
 pub mod abilities;
 pub mod changed;
 pub mod column_text;
 pub mod columns;
 pub mod contents;
+pub mod contract;
 pub mod coverage;
 mod destination_errors;
 pub mod driver_error;
@@ -41,6 +45,7 @@ pub mod part;
 pub mod partition_keys;
 pub mod pieces;
 pub mod places;
+pub mod planner;
 pub mod plan_text;
 pub mod range_marks;
 pub mod reading;

@@ -41,6 +41,9 @@ pub struct LoadFlow {
     pub keeps_versions: bool,
     /// Its target is analyzed after the publish.
     pub is_analyzed: bool,
+    /// The data of its pipes is kept until the load is done, so that rows which the destination refuses can be found and all
+    /// others loaded again.
+    pub keeps_pipes: bool,
     /// Its load units, in the order of their numbers.
     pub units: Vec<LoadUnit>,
 }

@@ -13,7 +13,6 @@ use super::columns::{KnownColumns, Match, TargetColumns, column};
 use super::steps::{BoundSteps, DerivedTarget, StepPlan};
 
 /// The types of a destination, for the columns of one target.
-#[expect(async_fn_in_trait, reason = "a plan is made by one thread")]
 pub trait TargetTypes {
     /// A type of a column, with the facts that the destination needs about it.
     type Type: ColumnTyped;
@@ -38,7 +37,7 @@ pub trait TargetTypes {
     ) -> Result<(Self::Type, bool), PlanError>;
 
     /// The type that a package names for a column.
-    async fn named(
+    fn named(
         &self,
         known: &KnownColumns<'_>,
         type_name: &str,
@@ -47,7 +46,7 @@ pub trait TargetTypes {
 
     /// The type of a column whose values come in this binary form. Only called if it [takes](TargetTypes::TAKES_NATIVE) such
     /// values.
-    async fn native(
+    fn native(
         &mut self,
         resolved: Self::Type,
         _form: &NativeType,
@@ -122,7 +121,7 @@ impl<T> ResolvedColumns<T> {
 
 /// Resolves the columns of a flow, against its target if that exists. `natives` has the form of each field whose values are in
 /// the binary form of another database.
-pub async fn resolve<T: TargetTypes>(
+pub fn resolve<T: TargetTypes>(
     types: &mut T,
     known: &KnownColumns<'_>,
     natives: &[Option<NativeType>],
@@ -145,7 +144,7 @@ pub async fn resolve<T: TargetTypes>(
                     true => known.type_name(detail)?,
                     false => known.type_name_for_steps(detail)?,
                 };
-                let resolved = new.resolve(types, type_name, &detail.name).await?;
+                let resolved = new.resolve(types, type_name, &detail.name)?;
                 let nullable = detail.nullable && !resolved.is_never_null();
                 (resolved, nullable)
             }
@@ -153,7 +152,7 @@ pub async fn resolve<T: TargetTypes>(
         let nullable = nullable && known.key != Some(detail.name.as_str());
         let field = source.field_index();
         if let Some(form) = field.and_then(|index| natives.get(index)?.as_ref()) {
-            resolved = types.native(resolved, form).await?;
+            resolved = types.native(resolved, form)?;
         }
         let column_type = resolved.column_type().clone();
         read.push(column(known, detail, source, column_type, nullable));
@@ -170,7 +169,7 @@ pub async fn resolve<T: TargetTypes>(
             for derived in steps.derived() {
                 let (resolved, nullable) = match derived.place {
                     Some(place) => types.existing(known, place)?,
-                    None => (new.derived(types, derived).await?, true),
+                    None => (new.derived(types, derived)?, true),
                 };
                 let nullable = nullable && known.key != Some(derived.name.as_str());
                 let column_type = resolved.column_type().clone();
@@ -212,7 +211,7 @@ struct NewTypes<'a, T> {
 }
 
 impl<T: ColumnTyped> NewTypes<'_, T> {
-    async fn resolve<S: TargetTypes<Type = T>>(
+    fn resolve<S: TargetTypes<Type = T>>(
         &mut self,
         types: &S,
         type_name: &str,
@@ -221,18 +220,18 @@ impl<T: ColumnTyped> NewTypes<'_, T> {
         if let Some(resolved) = self.named.get(type_name) {
             return Ok(resolved.clone());
         }
-        let resolved = types.named(self.known, type_name, column).await?;
+        let resolved = types.named(self.known, type_name, column)?;
         self.named.insert(type_name.to_owned(), resolved.clone());
         Ok(resolved)
     }
 
-    async fn derived<S: TargetTypes<Type = T>>(
+    fn derived<S: TargetTypes<Type = T>>(
         &mut self,
         types: &S,
         derived: &DerivedTarget,
     ) -> Result<T, S::Error> {
         match &derived.type_name {
-            Some(type_name) => self.resolve(types, type_name, &derived.name).await,
+            Some(type_name) => self.resolve(types, type_name, &derived.name),
             None => Err(self
                 .known
                 .mismatch(

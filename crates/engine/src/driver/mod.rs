@@ -1,102 +1,136 @@
-//! The planner and the entry points for every destination that implements the contract of `inrush_destination`.
+//! The driver: it checks, runs and predicts loads, the same for every destination.
 //!
-//! [`plan`] resolves a package against files and destination, [`load`] runs the plan, and [`preflight`] measures it. How it
-//! works: `docs/design/destinations.md`.
+//! The caller has the list of destinations. It opens a [`Planner`] for a destination, which plans a package; the driver runs the
+//! plan ([`run`](mod@crate::run)), or measures it ([`preflight`](mod@crate::preflight)).
 
-mod failures;
-mod load;
-mod plan;
 mod preflight;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use inrush_destination::address::DestinationKind;
-use inrush_destination::{Address, Destination, RunLedger};
-use inrush_package::{Connection, Package};
+use inrush_destination::Address;
+use inrush_package::Package;
+use inrush_plan::load_plan::LoadPlan;
+use inrush_plan::planner::{PackagePlan, Planner};
+use inrush_plan::{ContentChecks, Reading};
+use tokio::runtime::Handle;
 
-use self::plan::ContractPlan;
-use crate::driver_trait::{Checked, Driver, DriverPlan};
 use crate::error::Error;
-use crate::pipeline::{Failure, RunOptions, Success};
+use crate::pipeline::{Failure, RunOptions, Success, runtime};
 use crate::preflight::{PreflightOptions, PreflightReport};
 use crate::shares::ShareLoaded;
-use crate::upkeep::LedgerOptions;
-use inrush_plan::Reading;
 
-/// Opens the destination at an address. The caller has the list of destinations; the engine names none.
-pub type OpenDestination = fn(&Address<'_>) -> inrush_destination::Result<Box<dyn Destination>>;
+/// Opens the planner of the destination at an address. The planner may use the runtime as long as it is open.
+type OpenPlanner<'a> =
+    dyn Fn(&Address<'_>, &Handle) -> inrush_destination::Result<Box<dyn Planner>> + 'a;
 
-/// Loads by the contract.
-pub struct ContractDriver {
-    /// Opens destinations.
-    pub open: OpenDestination,
+/// Loads into the destination that a package names.
+pub struct Driver<'a> {
+    open: Box<OpenPlanner<'a>>,
 }
 
-/// True if a URL is that of a destination that implements the contract.
-pub fn is_meant(url: &str) -> bool {
-    DestinationKind::of(url).is_some()
-}
-
-impl Driver for ContractDriver {
-    fn check(&self, package: &Package, options: &RunOptions<'_>) -> Result<Checked, Error> {
-        load::check(self.open, package, options).map(Checked::new)
+impl<'a> Driver<'a> {
+    /// A driver that opens planners with `open`. The caller has the list of destinations; the engine names none.
+    pub fn new(
+        open: impl Fn(&Address<'_>, &Handle) -> inrush_destination::Result<Box<dyn Planner>> + 'a,
+    ) -> Driver<'a> {
+        Driver {
+            open: Box::new(open),
+        }
     }
 
-    fn run(&self, package: &Package, options: &RunOptions<'_>) -> Result<Success, Failure> {
-        load::run(self.open, package, options)
+    /// Plans a package that was checked, and runs nothing.
+    pub fn check(&self, package: &Package, options: &RunOptions<'_>) -> Result<Checked, Error> {
+        let runtime = runtime()?;
+        let planner = self.planner(package, options, runtime.handle())?;
+        let sources = options.sources();
+        let contents = ContentChecks::default();
+        let plan_options = options.plan_options(&package.run, &*sources, &contents, false);
+        let plan = planner.plan(package, &plan_options)?;
+        Ok(Checked {
+            load: plan.load_plan(),
+            plan,
+        })
     }
 
-    fn load_share(
+    /// Runs a checked package to its end, or until it is asked to stop. The run ends at once if its files are loaded already.
+    pub fn run(&self, package: &Package, options: &RunOptions<'_>) -> Result<Success, Failure> {
+        let runtime = runtime()?;
+        let planner = self.planner(package, options, runtime.handle())?;
+        crate::run::run(&*planner, &runtime, package, options)
+    }
+
+    /// Loads one share, counted from 1, of the run whose plan is in this file. Another process holds that run, and
+    /// publishes it.
+    pub fn load_share(
         &self,
         package: &Package,
         options: &RunOptions<'_>,
         plan_file: &Path,
         share: usize,
     ) -> Result<ShareLoaded, Error> {
-        load::load_share(self.open, package, options, plan_file, share)
+        let runtime = runtime()?;
+        let planner = self.planner(package, options, runtime.handle())?;
+        crate::shares::load_share(&*planner, &runtime, package, options, (plan_file, share))
     }
 
-    fn preflight(
+    /// Measures a checked package, and predicts its run. An error that would stop the run becomes a finding of the
+    /// report.
+    pub fn preflight(
         &self,
         package: &Package,
         options: &RunOptions<'_>,
         preflight_options: &PreflightOptions,
         report: &mut PreflightReport,
     ) -> Result<(), Error> {
-        preflight::preflight(self.open, package, options, preflight_options, report)
+        preflight::preflight(self, package, options, preflight_options, report)
     }
 
-    fn scratch_folder(&self, package: &Package, options: &RunOptions<'_>) -> Option<PathBuf> {
-        preflight::scratch_folder(package, options)
-    }
-
-    fn ledger(
+    /// The planner of the destination that a package names.
+    fn planner(
         &self,
-        connection: &Connection,
-        options: &LedgerOptions<'_>,
-    ) -> Result<Box<dyn RunLedger>, Error> {
-        Ok((self.open)(&Address {
+        package: &Package,
+        options: &RunOptions<'_>,
+        runtime: &Handle,
+    ) -> Result<Box<dyn Planner>, Error> {
+        let connection = package.single_connection()?;
+        let address = Address {
             url: connection.address(),
             options: &connection.options,
-            folder: options.folder,
-            site_packages: options.site_packages,
-            ledger_schema: options.ledger_schema,
-        })?)
+            folder: &options.folder,
+            site_packages: options.site_packages.as_deref(),
+            ledger_schema: &package.run.ledger_schema,
+        };
+        Ok((self.open)(&address, runtime)?)
     }
 }
 
-impl DriverPlan for ContractPlan {
-    /// A plan that cannot be run is refused while it is made.
-    fn require_runnable(&self) -> Result<(), Error> {
-        Ok(())
+/// A package's plan.
+#[derive(Debug)]
+pub struct Checked {
+    load: LoadPlan,
+    plan: Box<dyn PackagePlan>,
+}
+
+impl Checked {
+    /// Refuses a plan that cannot be run, such as one without the privileges that it needs.
+    pub fn require_runnable(&self) -> Result<(), Error> {
+        Ok(self.plan.require_runnable()?)
     }
 
-    fn readings(&self) -> Vec<&Reading> {
-        self.flows.iter().map(|flow| &flow.reading).collect()
+    /// The readings of its flows, in their order.
+    pub fn readings(&self) -> Vec<&Reading> {
+        self.load.flows.iter().map(|flow| &flow.reading).collect()
     }
 
-    fn fmt_script(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        plan::print::fmt_script(self, f)
+    /// Its steps as a script in the destination's SQL. A step that a script cannot perform is a comment.
+    pub fn script(&self) -> impl fmt::Display {
+        fmt::from_fn(|f| self.plan.fmt_script(f))
+    }
+}
+
+impl fmt::Display for Checked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.plan.fmt(f)
     }
 }

@@ -14,13 +14,13 @@
 //! One process prepares, concludes and ends. It can send the plan to others, which load shares of the units
 //! ([`shares`](crate::shares)).
 //!
-//! The planner of a destination implements the steps that only it can do ([`LoadSteps`]).
+//! A [`Planner`] plans the package, and opens the run in its destination.
 //!
 //! | module | what it does |
 //! |---|---|
 //! | [`prepare`] | the steps before the load, in their order |
 //! | [`prepared`] | the state of a run |
-//! | [`kept_units`] | the work that is kept from earlier attempts |
+//! | [`replayed`] | refuses to load the rejects of a run that is not switched |
 //! | [`lost_rejects`] | finds kept work that must be loaded again |
 //! | [`first_rows`] | reads the keys of all rows before the load, if a step keeps the first of several rows (`distinct_on`) |
 //! | [`streams`] | the steps of the load, beside the [`watch`] |
@@ -53,11 +53,11 @@ pub(crate) mod prepare;
 pub(crate) mod prepared;
 mod publish;
 mod reload;
+mod replayed;
 mod report;
 mod rows_in_source;
 pub(crate) mod settle;
 mod staged_sums;
-pub(crate) mod steps;
 pub(crate) mod streams;
 pub(crate) mod unit_reports;
 mod watch;
@@ -65,25 +65,26 @@ mod watch;
 use std::time::Instant;
 
 use inrush_package::Package;
+use inrush_plan::planner::Planner;
+use tokio::runtime::Runtime;
 
 use self::conclude::Concluded;
 use self::context::RunContext;
 use self::gathering::Gathering;
 use self::prepare::Prepared;
 use self::prepared::{find_first_records, work_left};
-use self::steps::LoadSteps;
-use crate::pipeline::{Failure, RunOptions, Success, runtime, stream_threads};
+use crate::pipeline::{Failure, RunOptions, Success, stream_threads};
 use crate::shares::coordinate;
 
 /// Runs a package to its end, or until it is asked to stop.
 pub fn run(
-    steps: &dyn LoadSteps,
+    planner: &dyn Planner,
+    runtime: &Runtime,
     package: &Package,
     options: &RunOptions<'_>,
 ) -> Result<Success, Failure> {
     let mut gathering = Gathering::begin();
-    let runtime = runtime()?;
-    let run = match prepare::prepare(steps, &runtime, package, options, &mut gathering)? {
+    let run = match prepare::prepare(planner, package, options, &mut gathering)? {
         Prepared::NothingLeft(success) => return Ok(*success),
         Prepared::Run(run) => *run,
     };
@@ -91,7 +92,7 @@ pub fn run(
     let loading = Instant::now();
     let found = find_first_records(&run, options)
         .and_then(|()| first_rows::find(&run, options, &mut gathering));
-    let context = RunContext::new(&run, &runtime, options);
+    let context = RunContext::new(&run, runtime, options);
     let loaded = found.and_then(|()| match options.shares {
         None => streams::load(&context, work_left(&context), &gauges, &mut gathering),
         Some(shares) => coordinate::coordinate(&context, package, shares, &gauges, &mut gathering),

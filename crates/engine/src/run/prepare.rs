@@ -1,16 +1,21 @@
 //! The first part of a run: the plan, the run in the ledger, and everything that the streams need before they load.
 
 use inrush_package::Package;
-use tokio::runtime::Runtime;
+use inrush_plan::ContentChecks;
+use inrush_plan::ledger::{Account, accounts_of_targets};
+use inrush_plan::load_plan::LoadPlan;
+use inrush_plan::planner::{BegunRun, EarlierFound, Planner, RunEntry};
+use inrush_rows::ids::RunName;
 
 use super::gathering::{Gathering, finished};
-use super::prepared::{PreparedRun, begin};
-use super::steps::{AlreadyLoaded, LoadSteps, Preparation};
-use super::{ending, lost_rejects, report};
+use super::prepared::{self, PreparedRun};
+use super::{announcements, ending, lost_rejects, replayed, report};
 use crate::error::Error;
 use crate::event::Event;
 use crate::fault::{self, FaultPoint};
+use crate::pipeline::naming::{holder, new_run_name};
 use crate::pipeline::{Failure, RunOptions, Success, require_address_space};
+use crate::report::RunFolder;
 
 /// The result of [`prepare`].
 pub enum Prepared {
@@ -20,29 +25,122 @@ pub enum Prepared {
     Run(Box<PreparedRun>),
 }
 
+/// The most plans that are made until the run is in the ledger. A planner may need a second plan, made with the lock; another one
+/// is needed if other runs of the package end meanwhile.
+const PLANS_MAX: u32 = 3;
+
+/// A plan with nothing left to do.
+pub struct AlreadyLoaded {
+    /// The plan.
+    pub plan: LoadPlan,
+    /// The name of the run that has loaded it.
+    pub run: RunName,
+    /// The rows that it has loaded, by flow.
+    pub accounts: Vec<Account>,
+}
+
+/// The result of [`enter`].
+enum Entered {
+    /// According to the ledger, exactly these inputs are loaded already.
+    AlreadyLoaded(Box<AlreadyLoaded>),
+    /// There is something to do.
+    Run(Box<BegunRun>),
+}
+
 /// Plans the package and enters the run into the ledger. Kept units whose rejects are lost are forgotten.
 pub fn prepare(
-    steps: &dyn LoadSteps,
-    runtime: &Runtime,
+    planner: &dyn Planner,
     package: &Package,
     options: &RunOptions<'_>,
     gathering: &mut Gathering,
 ) -> Result<Prepared, Failure> {
-    let mut run = match steps.prepare(runtime)? {
-        Preparation::AlreadyLoaded(loaded) => {
+    let begun = match enter(planner, package, options)? {
+        Entered::AlreadyLoaded(loaded) => {
             let success = nothing_left(&loaded, options, gathering);
             return Ok(Prepared::NothingLeft(Box::new(success)));
         }
-        Preparation::Run(run) => run,
+        Entered::Run(begun) => *begun,
     };
+    announcements::planned(&begun.plan, options);
+    let name = &begun.open.record().name;
+    let folder = RunFolder::open(&options.runs_folder, name)?;
+    keep_pipes(&begun.plan, &folder)?;
+    let BegunRun {
+        plan,
+        open,
+        is_resumed,
+        kept,
+        unwanted,
+    } = begun;
+    let mut run = PreparedRun::new(plan, open, is_resumed, folder);
+    run.kept = kept;
+    prepared::forget(&mut run, &unwanted)?;
     fault::reach(options.fault.as_deref(), FaultPoint::RunEntered);
     if run.resumed {
         lost_rejects::forget(&mut run, options)?;
     }
-    begin(&mut run, package, options)?;
+    prepared::begin(&mut run, package, options)?;
     let streams = run.plan.streams;
     ready(&run, streams, gathering)?;
-    Ok(Prepared::Run(run))
+    Ok(Prepared::Run(Box::new(run)))
+}
+
+/// Plans the package, and enters the run into the ledger unless nothing is left to do.
+fn enter(
+    planner: &dyn Planner,
+    package: &Package,
+    options: &RunOptions<'_>,
+) -> Result<Entered, Error> {
+    let entry = RunEntry {
+        name: new_run_name(&package.name),
+        holder: holder(),
+    };
+    // All plans must see the same beginning of a pipe, and none reads a file again for its content.
+    let sources = options.sources();
+    let contents = ContentChecks::default();
+    for number in 1..=PLANS_MAX {
+        let is_first = number == 1;
+        let plan_options = options.plan_options(&package.run, &*sources, &contents, is_first);
+        let plan = planner.plan(package, &plan_options)?;
+        if let EarlierFound::Loaded(run) = plan.earlier() {
+            let plan = plan.load_plan();
+            let targets = plan.flows.iter().map(|flow| flow.reading.target.as_str());
+            let targets: Vec<&str> = targets.collect();
+            let accounts = accounts_of_targets(planner.ledger(), &run, &targets)?;
+            return Ok(Entered::AlreadyLoaded(Box::new(AlreadyLoaded {
+                run: run.name,
+                accounts,
+                plan,
+            })));
+        }
+        plan.require_runnable()?;
+        if let Some(run) = options.replays.as_ref().filter(|_| is_first) {
+            let plan = plan.load_plan();
+            replayed::refuse_unswitched(planner.ledger(), run, &plan.flows)?;
+        }
+        if let Some(begun) = plan.begin(&entry)? {
+            return Ok(Entered::Run(Box::new(begun)));
+        }
+    }
+    Err(Error::from(inrush_destination::Error::Held {
+        what: format!(
+            "this run was planned {PLANS_MAX} times, and each time another run of this package ended meanwhile"
+        ),
+        hint: "run the same command again: it plans from the current state".to_owned(),
+    }))
+}
+
+/// Keeps the data of pipes in the run's folder until the load is done, for flows that may have to read it again.
+fn keep_pipes(plan: &LoadPlan, folder: &RunFolder) -> Result<(), Error> {
+    let flows = plan.flows.iter().filter(|flow| flow.keeps_pipes);
+    for split in flows.flat_map(|flow| flow.splits()) {
+        let kept = split.input.keep_in(folder.path());
+        kept.map_err(|source| Error::Folder {
+            path: folder.path().display().to_string(),
+            source,
+        })?;
+    }
+    Ok(())
 }
 
 /// Called when the plan is made and the run is in the ledger. Refuses the run if this process may not have the memory

@@ -9,7 +9,7 @@ use super::committed_units::CommittedUnits;
 use super::context::RunContext;
 use super::gathering::{Done, Gathering};
 use super::publish::SwitchedTarget;
-use super::steps::AlreadyLoaded;
+use super::prepare::AlreadyLoaded;
 use super::unit_reports::{self, UnitEnd};
 use crate::error::Error;
 use crate::pipeline::RunOptions;

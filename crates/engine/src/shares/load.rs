@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use inrush_package::Package;
 use inrush_rows::ids::RunName;
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 use tokio::runtime::Runtime;
@@ -16,17 +17,17 @@ use super::waiting::SHOW_LIFE_EVERY;
 use crate::error::Error;
 use crate::fault::{self, FaultPoint};
 use crate::pipeline::naming::holder;
-use crate::pipeline::{RunOptions, runtime, stream_threads};
+use crate::pipeline::{RunOptions, stream_threads};
 use crate::report::RunFolder;
 use crate::run::context::RunContext;
 use crate::run::gathering::Gathering;
 use crate::run::prepare::ready;
 use crate::run::prepared::{PreparedRun, begin_share};
-use crate::run::steps::LoadSteps;
-use crate::run::streams;
+use crate::run::{announcements, streams};
 use inrush_plan::ledger::Account;
 use inrush_plan::work_items::WorkItem;
-use inrush_plan::{UnitPlace, identity};
+use inrush_plan::planner::{JoinedRun, Planner};
+use inrush_plan::{ContentChecks, UnitPlace, identity, kept_units};
 
 /// A share that is loaded.
 #[derive(Debug)]
@@ -45,12 +46,13 @@ pub struct ShareLoaded {
 
 /// Loads a share, counted from 1, of the run with this plan. Units of the share that are committed already are kept.
 pub fn load_share(
-    steps: &dyn LoadSteps,
+    planner: &dyn Planner,
+    runtime: &Runtime,
+    package: &Package,
     options: &RunOptions<'_>,
-    plan_file: &Path,
-    share: usize,
+    (plan_file, share): (&Path, usize),
 ) -> Result<ShareLoaded, Error> {
-    if !steps.can_be_joined() {
+    if !planner.can_be_joined() {
         return Err(Error::no_several_hosts());
     }
     let sent = SentPlan::read(plan_file)?;
@@ -59,10 +61,9 @@ pub fn load_share(
     let files = ShareFiles::open(folder_path, sent.run.epoch)?;
     let held = files.hold(share)?;
     let mut gathering = Gathering::begin();
-    let runtime = runtime()?;
-    let _showing = ShowsLife::begin(&runtime, held.path());
+    let _showing = ShowsLife::begin(runtime, held.path());
     let folder = RunFolder::join(folder_path, share)?;
-    let mut run = steps.join(&runtime, &sent, folder)?;
+    let mut run = join(planner, package, options, &sent, folder)?;
     fault::reach(options.fault.as_deref(), FaultPoint::RunEntered);
     let units: BTreeSet<UnitPlace> = items.iter().map(WorkItem::unit_place).collect();
     let units_kept = units.iter().filter(|unit| is_kept(&run, **unit)).count();
@@ -77,7 +78,7 @@ pub fn load_share(
     ready(&run, streams, &mut gathering)?;
     if !work.is_empty() {
         let gauges = stream_threads::gauges(streams);
-        let context = RunContext::new(&run, &runtime, options);
+        let context = RunContext::new(&run, runtime, options);
         streams::load(&context, work, &gauges, &mut gathering)?;
         context.tell_paces(&mut gathering);
     }
@@ -95,6 +96,28 @@ pub fn load_share(
         units_kept,
         account,
     })
+}
+
+/// Plans the package here, and joins the run if both plans are the same. All units that the ledger has are kept.
+fn join(
+    planner: &dyn Planner,
+    package: &Package,
+    options: &RunOptions<'_>,
+    sent: &SentPlan,
+    folder: RunFolder,
+) -> Result<PreparedRun, Error> {
+    let sources = options.sources();
+    let contents = ContentChecks::default();
+    let plan_options = options.plan_options(&package.run, &*sources, &contents, false);
+    let planned = planner.plan(package, &plan_options)?;
+    let JoinedRun { mut plan, open } = planned.join(&sent.run, &holder())?;
+    sent.settle(&mut plan, package)?;
+    announcements::planned(&plan, options);
+    let mut run = PreparedRun::new(plan, open, true, folder);
+    let (record, flows) = (run.open.record(), &run.plan.flows);
+    let (kept, _) = kept_units::in_ledger(planner.ledger(), record, flows, |_| true)?;
+    run.kept = kept;
+    Ok(run)
 }
 
 /// Gives signs of life to the process that holds the run, until it is dropped. A suspended process gives none.

@@ -66,6 +66,24 @@ pub fn each_unit_total(
     each_record(ledger, run, &mut |record| see(record.total()))
 }
 
+/// The rows that a run has loaded into each target. They are counted by target and not by unit, because another plan may cut the
+/// same files into other units.
+pub fn accounts_of_targets(
+    ledger: &dyn RunLedger,
+    run: &RunRecord,
+    targets: &[&str],
+) -> Result<Vec<Account>> {
+    let mut accounts = vec![Account::default(); targets.len()];
+    each_unit_total(ledger, run, &mut |unit| {
+        for (target, account) in targets.iter().zip(&mut accounts) {
+            if **target == unit.target {
+                account.add(&unit.account);
+            }
+        }
+    })?;
+    Ok(accounts)
+}
+
 impl LedgerRecord {
     /// Converts the record to a total with the key of its unit.
     pub fn total(self) -> UnitTotal {

@@ -7,10 +7,13 @@ use inrush_pgcopy::{NativeShape, PgType};
 use inrush_plan::PlanError;
 use inrush_plan::columns::{KnownColumns, TargetColumns};
 use inrush_plan::resolved_columns::{ColumnTyped, TargetTypes};
+use inrush_rows::cancel::Stop;
 use inrush_rows::column::{Column, ColumnType, SpecialType};
 use inrush_rows::native_type::NativeType;
 use inrush_source::{AS_TEXT, read_as_text};
 use tokio_postgres::error::SqlState;
+use tokio::runtime::Handle;
+use tokio::task::block_in_place;
 
 use super::WireForm;
 use super::flow_target::FlowTarget;
@@ -58,6 +61,7 @@ impl ColumnTyped for ColumnForms {
 /// The types of a server, and the target in its catalog if that exists.
 pub struct ServerTypes<'a> {
     session: &'a Session,
+    stop: &'a Stop,
     facts: Option<&'a TableFacts>,
     /// The server's answers so far.
     natives: Vec<NativeAnswer>,
@@ -74,9 +78,14 @@ struct NativeAnswer {
 
 impl<'a> ServerTypes<'a> {
     /// The types of this session's database.
-    pub fn new(session: &'a Session, facts: Option<&'a TableFacts>) -> ServerTypes<'a> {
+    pub fn new(
+        session: &'a Session,
+        facts: Option<&'a TableFacts>,
+        stop: &'a Stop,
+    ) -> ServerTypes<'a> {
         ServerTypes {
             session,
+            stop,
             facts,
             natives: Vec::new(),
         }
@@ -84,6 +93,13 @@ impl<'a> ServerTypes<'a> {
 
     fn columns(&self) -> &[CatalogColumn] {
         self.facts.map_or(&[], |facts| &facts.columns)
+    }
+
+    /// Waits for the server, until the run is asked to stop. The plan is already in a runtime.
+    fn wait<T>(&self, asking: impl Future<Output = T>) -> Result<T, PlanFailure> {
+        let asking = self.stop.unless_asked(asking);
+        let answer = block_in_place(|| Handle::current().block_on(asking));
+        answer.ok_or(PlanFailure::Asked(inrush_destination::Error::Interrupted))
     }
 }
 
@@ -124,22 +140,21 @@ impl TargetTypes for ServerTypes<'_> {
         Ok((forms, !column.not_null))
     }
 
-    async fn named(
+    fn named(
         &self,
         known: &KnownColumns<'_>,
         type_name: &str,
         column: &str,
     ) -> Result<ColumnForms, PlanFailure> {
-        let resolved = types::resolve_name(self.session, type_name, column)
-            .await
-            .map_err(|error| refused(known, error, type_name, column))?;
+        let resolved = self.wait(types::resolve_name(self.session, type_name, column))?;
+        let resolved = resolved.map_err(|error| refused(known, error, type_name, column))?;
         Ok(ColumnForms {
             resolved,
             shape: None,
         })
     }
 
-    async fn native(
+    fn native(
         &mut self,
         mut forms: ColumnForms,
         sent: &NativeType,
@@ -150,8 +165,8 @@ impl TargetTypes for ServerTypes<'_> {
         let passing = match self.natives.iter().find(is_same) {
             Some(known) => known.shape.clone(),
             None => {
-                let passing = native_types::passing(self.session, sent, catalog_type).await;
-                let shape = passing.map_err(PostgresError::from)?;
+                let asking = native_types::passing(self.session, sent, catalog_type);
+                let shape = self.wait(asking)?.map_err(PostgresError::from)?;
                 self.natives.push(NativeAnswer {
                     form: sent.clone(),
                     catalog_type,

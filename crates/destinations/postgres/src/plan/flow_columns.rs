@@ -56,8 +56,8 @@ impl FlowColumns {
         let key = key_name.as_deref();
         let key = key.filter(|_| !target.is_routed() || facts.is_none());
         let asked = request.reading(target);
-        let mut types = ServerTypes::new(request.session, facts);
-        let (read, types) = FlowReading::of(&asked, key, &mut types, notes).await?;
+        let mut types = ServerTypes::new(request.session, facts, request.options.stop);
+        let (read, types) = FlowReading::of(&asked, key, &mut types, notes)?;
         let mut resolved = ResolvedColumns::of(target, &read.columns, types)?;
         if facts.is_none() {
             let of_source = &read.inputs.collations;

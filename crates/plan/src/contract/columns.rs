@@ -3,9 +3,9 @@
 use inrush_destination::{ColumnPlan, Destination, ResolvedType, TargetColumn, TargetFacts};
 use inrush_rows::column::Column;
 
-use inrush_plan::PlanError;
-use inrush_plan::columns::{KnownColumns, TargetColumns};
-use inrush_plan::resolved_columns::TargetTypes;
+use crate::PlanError;
+use crate::columns::{KnownColumns, TargetColumns};
+use crate::resolved_columns::TargetTypes;
 
 /// The types of a destination, and its target if that exists.
 pub struct ContractTypes<'a> {
@@ -48,7 +48,7 @@ impl TargetTypes for ContractTypes<'_> {
         Ok((existing(known, column)?, !column.not_null))
     }
 
-    async fn named(
+    fn named(
         &self,
         known: &KnownColumns<'_>,
         type_name: &str,

@@ -6,7 +6,7 @@ use inrush_destination::{
 use inrush_package::{Flow, Mode, ScdColumns};
 use inrush_rows::column_type::ColumnType;
 
-use inrush_plan::PlanError;
+use crate::PlanError;
 
 /// The merge that a flow asks for.
 pub struct AskedMerge<'a> {

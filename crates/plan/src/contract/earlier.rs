@@ -9,11 +9,11 @@ use inrush_rows::plural::counted;
 
 use super::unplanned::UnplannedUnits;
 use super::{ContractEarlier, ContractFlow};
-use inrush_plan::changed::{self, FilesBefore, PlannedFiles};
-use inrush_plan::earlier::{self, EarlierRun, EarlierWork};
-use inrush_plan::ledger::{Account, each_record};
-use inrush_plan::package_runs::PackageRuns;
-use inrush_plan::{PlanError, PlanOptions, UnitAccounts, UnitIndex, identity};
+use crate::changed::{self, FilesBefore, PlannedFiles};
+use crate::earlier::{self, EarlierRun, EarlierWork};
+use crate::ledger::each_record;
+use crate::package_runs::PackageRuns;
+use crate::{PlanError, PlanOptions, UnitAccounts, UnitIndex, identity};
 
 /// Finds the earlier run of the package that matters. Notes for the user are added to `notes`. If some flows are loaded
 /// already and others are not, the loaded ones are removed.
@@ -28,7 +28,7 @@ pub fn find(
     let work = earlier::find::<_, PlanError>(runs, package_hash, flows, options, notes)?;
     let flows = &flows[..];
     work.map(|run| match run {
-        EarlierRun::Loaded(run) => Ok(loaded(destination, run, flows)?),
+        EarlierRun::Loaded(run) => Ok(ContractEarlier::Loaded { run: Box::new(run) }),
         EarlierRun::Stopped(run) => stopped(destination, run, flows, options, notes),
         EarlierRun::None => {
             if !options.again && !options.is_replay {
@@ -127,27 +127,6 @@ fn stopped(
         kept,
         in_parts,
         dropped: dropped_keys.len(),
-    })
-}
-
-/// A run that has loaded all files of the plan, and its rows by flow.
-fn loaded(
-    destination: &dyn Destination,
-    run: RunRecord,
-    flows: &[ContractFlow],
-) -> inrush_destination::Result<ContractEarlier> {
-    let mut accounts = vec![Account::default(); flows.len()];
-    each_record(destination, &run, &mut |record| {
-        // Counted by target and not by unit, because this plan may cut the files into other units.
-        for (flow, account) in flows.iter().zip(&mut accounts) {
-            if flow.reading.target == record.target {
-                account.add(&record.account());
-            }
-        }
-    })?;
-    Ok(ContractEarlier::Loaded {
-        run: Box::new(run),
-        accounts,
     })
 }
 

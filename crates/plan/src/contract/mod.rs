@@ -9,9 +9,11 @@ mod bounds;
 mod columns;
 mod earlier;
 mod flow;
+mod member_numbers;
 mod members;
 mod merge;
-pub(super) mod print;
+mod print;
+mod planner;
 mod refuse;
 mod units;
 mod unplanned;
@@ -28,20 +30,21 @@ use inrush_package::{LoadOrder, Package, RunSettings};
 use inrush_rows::ids::RunId;
 
 use self::flow::ContractFlowPlanner;
-use crate::report::ServerReport;
-use inrush_plan::UnitAccounts;
-use inrush_plan::abilities::require_of_run;
-use inrush_plan::earlier::EarlierWork;
-use inrush_plan::ledger::Account;
-use inrush_plan::lineage::{self, RunLineage};
-use inrush_plan::load_flow::LoadFlow;
-use inrush_plan::load_plan::{LedgerRecords, LoadPlan, PlanFacts};
-use inrush_plan::long_units::share_among;
-use inrush_plan::memory::LoadMemory;
-use inrush_plan::outputs;
-use inrush_plan::package_runs::PackageRuns;
-use inrush_plan::since;
-use inrush_plan::{MemoryBound, PlanError, PlanOptions, UnitPlace, identity};
+use crate::load_plan::ServerReport;
+use crate::UnitAccounts;
+use crate::abilities::require_of_run;
+use crate::earlier::EarlierWork;
+use crate::lineage::{self, RunLineage};
+use crate::load_flow::LoadFlow;
+use crate::load_plan::{LedgerRecords, LoadPlan, PlanFacts};
+use crate::long_units::share_among;
+use crate::memory::LoadMemory;
+use crate::outputs;
+use crate::package_runs::PackageRuns;
+use crate::since;
+use crate::{MemoryBound, PlanError, PlanOptions, UnitPlace, identity};
+
+pub use self::planner::{ContractPlanner, targets};
 
 /// Bytes that are kept of each split from the plan to the report (its account, its time), in addition to its path.
 /// Measured with Parquet: 1,700, and 2,200 while the lists of many files grow.
@@ -94,8 +97,6 @@ pub enum ContractEarlier {
     Loaded {
         /// The run.
         run: Box<RunRecord>,
-        /// The rows that the run has loaded, by flow.
-        accounts: Vec<Account>,
     },
     /// Units of a stopped run.
     Stopped {
@@ -140,7 +141,7 @@ impl ContractPlan {
 }
 
 /// Makes the plan of a resolved package. Nothing is changed.
-pub async fn build(
+pub fn build(
     destination: &dyn Destination,
     package: &Package,
     options: &PlanOptions<'_>,
@@ -179,7 +180,7 @@ pub async fn build(
             runs: &runs,
             name,
         };
-        let Some(mut planned) = options.or_note(planner.plan(&mut notes).await)? else {
+        let Some(mut planned) = options.or_note(planner.plan(&mut notes))? else {
             continue;
         };
         if package.run.order == LoadOrder::Package {

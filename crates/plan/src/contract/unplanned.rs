@@ -8,8 +8,8 @@ use inrush_rows::ids::{FileKey, RunName, UnitKey};
 use inrush_rows::plural::counted;
 
 use super::ContractFlow;
-use inrush_plan::identity::{self, causes::possible_changes};
-use inrush_plan::ledger::LedgerRecord;
+use crate::identity::{self, causes::possible_changes};
+use crate::ledger::LedgerRecord;
 
 /// Why the plan does not have a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

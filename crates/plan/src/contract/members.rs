@@ -4,8 +4,8 @@ use inrush_destination::{ColumnPlan, Destination, Error, MEMBERS_BYTES_MAX, Memb
 use inrush_rows::column_type::ColumnType;
 
 use super::ContractFlow;
-use inrush_plan::PlanError;
-use inrush_plan::steps::AskedMembers;
+use crate::PlanError;
+use crate::steps::AskedMembers;
 
 /// The tables that get members, in the order of `asked`. `columns` are the columns that are loaded.
 pub fn plan(

@@ -4,7 +4,7 @@ use inrush_destination::WriteMode;
 use inrush_package::{Flow, Mode, ReplaceScope};
 
 use super::ContractFlow;
-use inrush_plan::PlanError;
+use crate::PlanError;
 
 /// The contract's write mode for a flow's mode.
 pub fn write_mode(flow: &Flow) -> WriteMode {

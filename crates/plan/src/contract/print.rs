@@ -10,13 +10,13 @@ use inrush_rows::quantity::bytes;
 use inrush_rows::told;
 
 use super::{ContractEarlier, ContractFlow, ContractPlan};
-use inrush_plan::Reading;
-use inrush_plan::load_unit::LoadUnit;
-use inrush_plan::plan_text::{
+use crate::Reading;
+use crate::load_unit::LoadUnit;
+use crate::plan_text::{
     TARGET_LOADED, fmt_memory, fmt_notes, fmt_order, fmt_package, fmt_reading, fmt_type_changes,
     inputs_words, kept_words, reject_limit, size_words, split_words,
 };
-use inrush_plan::script::{self, ScriptPart};
+use crate::script::{self, ScriptPart};
 
 /// The number of units of a flow that are printed; the others are only counted.
 const UNITS_SHOWN: usize = 3;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use inrush_destination::OpenRun;
 
-use inrush_plan::load_flow::LoadFlow;
-use inrush_plan::steps::{AskedMembers, MemberKey, MemberNumbers};
+use crate::load_flow::LoadFlow;
+use crate::steps::{AskedMembers, MemberKey, MemberNumbers};
 
 /// From now on the lookups of these flows get the numbers of members from the destination.
 pub fn serve(flows: &[Arc<LoadFlow>], open: &dyn OpenRun) {

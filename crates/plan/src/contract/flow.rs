@@ -12,13 +12,13 @@ use super::members;
 use super::merge::AskedMerge;
 use super::units::UnitPlanner;
 use super::{ContractFlow, bounds, refuse};
-use inrush_plan::flow_reading::{FlowReading, ReadingRequest};
-use inrush_plan::identity::description::{self, Description};
-use inrush_plan::load_flow::{LoadFlow, Writes};
-use inrush_plan::package_runs::PackageRuns;
-use inrush_plan::steps::{AskedMembers, Given};
-use inrush_plan::verify::{ColumnSums, DriverSums};
-use inrush_plan::{PlanError, PlanOptions, abilities};
+use crate::flow_reading::{FlowReading, ReadingRequest};
+use crate::identity::description::{self, Description};
+use crate::load_flow::{LoadFlow, Writes};
+use crate::package_runs::PackageRuns;
+use crate::steps::{AskedMembers, Given};
+use crate::verify::{ColumnSums, DriverSums};
+use crate::{PlanError, PlanOptions, abilities};
 
 /// Makes the plan of one flow.
 pub struct ContractFlowPlanner<'a> {
@@ -40,7 +40,7 @@ pub struct ContractFlowPlanner<'a> {
 
 impl ContractFlowPlanner<'_> {
     /// The plan. Notes for the user are added to `notes`.
-    pub async fn plan(&self, notes: &mut Vec<String>) -> Result<ContractFlow, PlanError> {
+    pub fn plan(&self, notes: &mut Vec<String>) -> Result<ContractFlow, PlanError> {
         let name = self
             .flow
             .name
@@ -83,7 +83,7 @@ impl ContractFlowPlanner<'_> {
             destination: self.destination,
             facts: facts.as_ref(),
         };
-        let (mut read, types) = FlowReading::of(&request, None, &mut types, notes).await?;
+        let (mut read, types) = FlowReading::of(&request, None, &mut types, notes)?;
         if facts.is_none() && !read.inputs.primary_key.is_empty() {
             notes.push(format!(
                 "{} is new, and does not get the primary key of the source ({})",
@@ -185,6 +185,7 @@ impl ContractFlowPlanner<'_> {
                     .as_ref()
                     .is_some_and(|it| it.versions.is_some()),
                 is_analyzed: self.package.run.asks_to_analyze(),
+                keeps_pipes: false,
                 units,
             }),
             target,

@@ -1,0 +1,170 @@
+//! Plans for a destination of the contract, and opens their runs there.
+
+use std::fmt;
+use std::sync::Arc;
+
+use inrush_destination::{
+    Ability, Destination, NewRun, PastRun, RunLedger, RunRecord, TargetPlan,
+};
+use inrush_package::Package;
+use inrush_rows::calendar::now_microseconds;
+use inrush_rows::ids::RunId;
+
+use super::{ContractEarlier, ContractPlan, build, member_numbers, print};
+use crate::error::PlanError;
+use crate::kept_units;
+use crate::load_plan::LoadPlan;
+use crate::options::PlanOptions;
+use crate::package_runs::PackageRuns;
+use crate::planner::{BegunRun, EarlierFound, JoinedRun, PackagePlan, Planner, RunEntry};
+use crate::unit_index::UnitAccounts;
+
+/// The planner of a destination of the contract.
+pub struct ContractPlanner {
+    destination: Arc<dyn Destination>,
+}
+
+impl ContractPlanner {
+    /// The planner of this destination.
+    pub fn new(destination: Box<dyn Destination>) -> ContractPlanner {
+        ContractPlanner {
+            destination: Arc::from(destination),
+        }
+    }
+}
+
+impl Planner for ContractPlanner {
+    fn plan(
+        &self,
+        package: &Package,
+        options: &PlanOptions<'_>,
+    ) -> Result<Box<dyn PackagePlan>, PlanError> {
+        Ok(Box::new(MadePlan {
+            plan: build(&*self.destination, package, options)?,
+            destination: Arc::clone(&self.destination),
+        }))
+    }
+
+    fn ledger(&self) -> &dyn RunLedger {
+        &*self.destination
+    }
+
+    fn can_be_joined(&self) -> bool {
+        let can = &self.destination.abilities().can;
+        can.contains(&Ability::SeveralHosts)
+    }
+}
+
+/// A plan with its destination.
+struct MadePlan {
+    plan: ContractPlan,
+    destination: Arc<dyn Destination>,
+}
+
+impl fmt::Debug for MadePlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.plan.fmt(f)
+    }
+}
+
+impl fmt::Display for MadePlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.plan.fmt(f)
+    }
+}
+
+impl PackagePlan for MadePlan {
+    fn load_plan(&self) -> LoadPlan {
+        self.plan.to_load_plan()
+    }
+
+    fn earlier(&self) -> EarlierFound {
+        match &self.plan.earlier {
+            ContractEarlier::None => EarlierFound::None,
+            ContractEarlier::Loaded { run } => EarlierFound::Loaded(run.clone()),
+            ContractEarlier::Stopped {
+                run,
+                kept,
+                in_parts,
+                ..
+            } => EarlierFound::Stopped {
+                run: run.clone(),
+                kept: kept.count(),
+                in_part: in_parts.len(),
+            },
+        }
+    }
+
+    fn fmt_script(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        print::fmt_script(&self.plan, f)
+    }
+
+    /// The plan is outdated if another process has run the package since. Then the new run is discarded.
+    fn begin(self: Box<Self>, entry: &RunEntry) -> Result<Option<BegunRun>, PlanError> {
+        let MadePlan {
+            mut plan,
+            destination,
+        } = *self;
+        let (takes_over, wanted) = match &mut plan.earlier {
+            ContractEarlier::Stopped { run, kept, .. } => (Some(run.run_id), std::mem::take(kept)),
+            _ => (None, UnitAccounts::default()),
+        };
+        let open = destination.begin(&new_run(&plan, entry, takes_over), &targets(&plan))?;
+        let is_resumed = takes_over.is_some();
+        let runs = PackageRuns::new(&*destination, &plan.run_key);
+        if runs.switched()? != plan.switched_before {
+            let record = open.record().clone();
+            drop(open);
+            // The next plan finds a stopped run again.
+            if !is_resumed {
+                destination.discard(&PastRun {
+                    record,
+                    gone: Vec::new(),
+                })?;
+            }
+            return Ok(None);
+        }
+        let plan = plan.to_load_plan();
+        let (kept, unwanted) = match is_resumed {
+            true => {
+                let is_wanted = |place| wanted.get(place).is_some();
+                kept_units::in_ledger(&*destination, open.record(), &plan.flows, is_wanted)?
+            }
+            false => Default::default(),
+        };
+        member_numbers::serve(&plan.flows, &*open);
+        Ok(Some(BegunRun {
+            plan,
+            open,
+            is_resumed,
+            kept,
+            unwanted,
+        }))
+    }
+
+    fn join(self: Box<Self>, run: &RunRecord, joiner: &str) -> Result<JoinedRun, PlanError> {
+        let open = self.destination.join(run, &targets(&self.plan), joiner)?;
+        Ok(JoinedRun {
+            plan: self.plan.to_load_plan(),
+            open,
+        })
+    }
+}
+
+fn new_run(plan: &ContractPlan, entry: &RunEntry, takes_over: Option<RunId>) -> NewRun {
+    NewRun {
+        run_key: plan.run_key.clone(),
+        name: entry.name.clone(),
+        package: plan.package.clone(),
+        package_hash: plan.package_hash.clone(),
+        holder: entry.holder.clone(),
+        started_at_microseconds: now_microseconds(),
+        takes_over,
+        lineage: plan.lineage.to_text(),
+    }
+}
+
+/// The targets of a plan.
+pub fn targets(plan: &ContractPlan) -> Vec<TargetPlan> {
+    plan.flows.iter().map(|flow| flow.target.clone()).collect()
+}

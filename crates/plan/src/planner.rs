@@ -1,0 +1,121 @@
+//! The planner of a destination: it makes plans, and enters their runs into the ledger.
+//!
+//! ```text
+//! Planner
+//!   plan -> PackagePlan        nothing is changed
+//!     load_plan, earlier         what the run will load, and what earlier runs have done
+//!     begin -> BegunRun          the lock is held, and the run is in the ledger
+//!     join -> JoinedRun          another process holds the lock
+//! ```
+//!
+//! A destination of the contract is planned by [`ContractPlanner`](crate::contract::ContractPlanner). A destination whose plan
+//! says more than the contract asks for has a planner of its own. The engine runs the plans of all planners alike.
+
+use std::fmt;
+
+use inrush_destination::{OpenRun, RunLedger, RunRecord};
+use inrush_package::Package;
+use inrush_rows::ids::{RunName, UnitKey};
+
+use crate::driver_error::DriverError;
+use crate::error::PlanError;
+use crate::kept_units::KeptUnits;
+use crate::load_plan::LoadPlan;
+use crate::options::PlanOptions;
+
+/// Makes plans for one destination.
+pub trait Planner {
+    /// Plans a package against its sources and the destination as they are now. Nothing is changed. Ends with
+    /// [`PlanError::Interrupted`] if the run is asked to stop meanwhile.
+    fn plan(
+        &self,
+        package: &Package,
+        options: &PlanOptions<'_>,
+    ) -> Result<Box<dyn PackagePlan>, PlanError>;
+
+    /// The ledger of the destination.
+    fn ledger(&self) -> &dyn RunLedger;
+
+    /// True if other processes can join its runs.
+    fn can_be_joined(&self) -> bool {
+        false
+    }
+}
+
+/// A plan of a package. Its `Display` is the plan in words.
+pub trait PackagePlan: fmt::Debug + fmt::Display {
+    /// The plan as the engine runs it.
+    fn load_plan(&self) -> LoadPlan;
+
+    /// The earlier run of the package that matters for the plan.
+    fn earlier(&self) -> EarlierFound;
+
+    /// Refuses a plan that cannot be run, such as one without the privileges that it needs.
+    fn require_runnable(&self) -> Result<(), PlanError> {
+        Ok(())
+    }
+
+    /// The error of a run that begins now, if another process holds the run.
+    fn held(&self) -> Result<Option<DriverError>, PlanError> {
+        Ok(None)
+    }
+
+    /// Writes its steps as a script in the destination's SQL. A step that a script cannot perform is a comment.
+    fn fmt_script(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+
+    /// Takes the lock of the run, and enters the run into the ledger. `None` if the package must be planned again: the plan may be
+    /// outdated, because it was made without the lock.
+    fn begin(self: Box<Self>, entry: &RunEntry) -> Result<Option<BegunRun>, PlanError>;
+
+    /// Joins a run that another process holds and has planned in the same way. `joiner` is this process, in words.
+    fn join(self: Box<Self>, run: &RunRecord, joiner: &str) -> Result<JoinedRun, PlanError>;
+}
+
+/// An earlier run of the package that matters for a plan.
+#[derive(Clone, Debug)]
+pub enum EarlierFound {
+    /// There is none.
+    None,
+    /// It has loaded all inputs of the plan.
+    Loaded(Box<RunRecord>),
+    /// It stopped before its publish.
+    Stopped {
+        /// The run.
+        run: Box<RunRecord>,
+        /// The number of its units that are kept, at least in part.
+        kept: usize,
+        /// The number of units among them that are kept in part.
+        in_part: usize,
+    },
+}
+
+/// A run that is to be entered into the ledger.
+#[derive(Clone, Debug)]
+pub struct RunEntry {
+    /// Its name, if it does not resume another run.
+    pub name: RunName,
+    /// This process, in words.
+    pub holder: String,
+}
+
+/// A run that is in the ledger and holds its lock.
+pub struct BegunRun {
+    /// Its plan.
+    pub plan: LoadPlan,
+    /// The destination's side of it.
+    pub open: Box<dyn OpenRun>,
+    /// It resumes an earlier attempt.
+    pub is_resumed: bool,
+    /// The units that are kept from that attempt.
+    pub kept: KeptUnits,
+    /// Records of that attempt that the plan cannot use, by their keys. The engine removes them.
+    pub unwanted: Vec<UnitKey>,
+}
+
+/// A run that another process holds, and that this process has joined.
+pub struct JoinedRun {
+    /// Its plan, as it was made here.
+    pub plan: LoadPlan,
+    /// The destination's side of it.
+    pub open: Box<dyn OpenRun>,
+}
