@@ -19,7 +19,6 @@ pub mod driver;
 pub mod driver_trait;
 pub mod error;
 pub mod event;
-pub mod fault;
 mod gauge;
 mod load;
 pub mod meter;

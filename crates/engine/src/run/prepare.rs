@@ -9,8 +9,8 @@ use super::steps::{AlreadyLoaded, LoadSteps, Preparation};
 use super::{ending, lost_rejects, report};
 use crate::error::Error;
 use crate::event::Event;
-use crate::fault::{self, FaultPoint};
 use crate::pipeline::{Failure, RunOptions, Success, require_address_space};
+use inrush_fault::{self as fault, FaultPoint};
 
 /// The result of [`prepare`].
 pub enum Prepared {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use inrush_destination::PublishStep;
-use inrush_engine::fault::{self, Fault, FaultPoint};
 use inrush_engine::report::MembersReport;
+use inrush_fault::{self as fault, Fault, FaultPoint};
 use inrush_rows::ids::UnitKey;
 
 use super::careful::CarefulRows;
