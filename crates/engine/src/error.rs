@@ -390,11 +390,7 @@ impl Error {
             Error::AddressSpace { .. } => {
                 Some("raise the limit (ulimit -v unlimited), or use fewer --streams".to_owned())
             }
-            Error::Threads { .. } => Some(
-                "use fewer --streams, or raise the limits of this user and its processes (ulimit -u, ulimit -v, a \
-                 container's pids)"
-                    .to_owned(),
-            ),
+            Error::Threads { .. } => Some(inrush_system::runtime::THREADS_HINT.to_owned()),
         }
     }
 }

@@ -66,6 +66,10 @@ impl From<PostgresError> for Error {
                 what: error.to_string(),
                 hint: ENCODING_HINT.to_owned(),
             },
+            error @ PostgresError::Threads(_) => Error::Unsuitable {
+                what: error.to_string(),
+                hint: hint_or(hint),
+            },
         }
     }
 }
