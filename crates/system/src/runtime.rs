@@ -13,10 +13,6 @@ pub struct Threads(Option<Runtime>);
 /// The number of the runtime's threads.
 pub const WORKERS: usize = 2;
 
-/// How to fix an error of [`runtime`].
-pub const THREADS_HINT: &str = "use fewer --streams, or raise the limits of this user and its processes (ulimit -u, ulimit -v, a \
-                                container's pids)";
-
 /// Checks that this many threads can run at the same time: starts them and lets them end. The runtime itself would
 /// panic if it could not start its threads.
 fn try_threads(count: usize) -> io::Result<()> {

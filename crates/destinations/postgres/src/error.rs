@@ -3,7 +3,7 @@
 use std::io;
 
 use inrush_pgclient::{ClientError, RefusalFacts};
-use inrush_system::runtime::THREADS_HINT;
+use inrush_plan::hints;
 use tokio_postgres::error::SqlState;
 
 /// An error of the destination or of its connection.
@@ -62,7 +62,7 @@ impl PostgresError {
         match self {
             PostgresError::Unsuitable { hint, .. } => Some(hint.clone()),
             PostgresError::Encode(_) => None,
-            PostgresError::Threads(_) => Some(THREADS_HINT.to_owned()),
+            PostgresError::Threads(_) => Some(hints::THREADS.to_owned()),
             PostgresError::Client(ClientError::Lost { .. }) => Some(
                 "once the server answers again, the same command resumes from the committed units"
                     .to_owned(),

@@ -2,7 +2,6 @@
 
 pub use crate::pipeline::naming::{holder, new_run_name};
 pub use crate::report::folder::RunFolder;
-pub use crate::run::one_transaction::NOTHING_KEPT;
 pub use crate::run::prepared::PreparedRun;
 pub use crate::run::run;
 pub use crate::run::steps::{AlreadyLoaded, LoadSteps, Preparation};
