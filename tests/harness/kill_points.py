@@ -1,6 +1,6 @@
 """The steps at which tests kill the command, or stop it, in the order of a run.
 
-`INRUSH_FAULT` names them; crates/engine/src/fault.rs lists all of them. A step of a unit is reached
+`INRUSH_FAULT` names them; crates/fault/src/lib.rs lists all of them. A step of a unit is reached
 once for each unit: `POINT:N` is its Nth time.
 """
 

@@ -12,7 +12,7 @@ use inrush_source::{InputKind, SourceError};
 use crate::shares::ShareError;
 use inrush_plan::driver_error::DriverError;
 use inrush_plan::verify::VerifyError;
-use inrush_plan::{PlanError, Reading};
+use inrush_plan::{PlanError, Reading, hints};
 
 /// A run failed. The targets are unchanged, unless the text says otherwise.
 #[derive(Debug, thiserror::Error)]
@@ -362,11 +362,7 @@ impl Error {
                 inputs.settings(),
                 bytes_max.saturating_mul(2)
             )),
-            Error::Verification { .. } => Some(
-                "something else wrote to the staging table, or a trigger or rule dropped rows; \
-                 `inrush cleanup`, then load again"
-                    .to_owned(),
-            ),
+            Error::Verification { .. } => Some(hints::COUNT.to_owned()),
             Error::NotSwitched { .. } => Some(
                 "fix the rows in their source, and run the same command again; for a run into another \
                  database, name that database with --connection NAME=URL"
@@ -378,9 +374,7 @@ impl Error {
                     .to_owned(),
             ),
             Error::Verify(error) => Some(error.hint()),
-            Error::Interrupted => {
-                Some("the same command resumes from the committed units, if there are any".to_owned())
-            }
+            Error::Interrupted => Some(hints::INTERRUPTED.to_owned()),
             Error::Folder { source, .. } => Some(folder_hint(source).to_owned()),
             Error::RejectsTaken { .. } => Some(
                 "nothing of this unit is committed; if no other process has loaded the rest, run the same command \
@@ -390,11 +384,7 @@ impl Error {
             Error::AddressSpace { .. } => {
                 Some("raise the limit (ulimit -v unlimited), or use fewer --streams".to_owned())
             }
-            Error::Threads { .. } => Some(
-                "use fewer --streams, or raise the limits of this user and its processes (ulimit -u, ulimit -v, a \
-                 container's pids)"
-                    .to_owned(),
-            ),
+            Error::Threads { .. } => Some(hints::THREADS.to_owned()),
         }
     }
 }

@@ -19,7 +19,6 @@ mod destination_errors;
 pub mod driver;
 pub mod error;
 pub mod event;
-pub mod fault;
 mod gauge;
 mod load;
 pub mod meter;

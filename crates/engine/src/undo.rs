@@ -1,8 +1,8 @@
 //! `inrush undo`: takes the tables of a run out of the targets, and puts back the tables that they replaced.
 
-use crate::fault::Fault;
 use inrush_destination::RunRecord;
 pub use inrush_destination::UndoneTarget;
+use inrush_fault::Fault;
 use inrush_rows::ids::RunName;
 
 /// The options of an undo.

@@ -30,8 +30,9 @@ pub use inrush_engine::driver::Checked;
 pub use inrush_engine::error::Error;
 pub use inrush_engine::pipeline::{Failure, Hint, RunOptions, Success};
 pub use inrush_engine::{
-    event, fault, meter, peek, preflight, reject_replay, report, shares, undo, upkeep,
+    event, meter, peek, preflight, reject_replay, report, shares, undo, upkeep,
 };
+pub use inrush_fault as fault;
 pub use inrush_files as source;
 pub use inrush_package as package;
 pub use inrush_package::secrets;

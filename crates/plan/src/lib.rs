@@ -26,6 +26,7 @@ pub mod fields;
 pub mod file_index;
 pub mod flow_inputs;
 pub mod flow_reading;
+pub mod hints;
 pub mod identity;
 pub mod kept_units;
 pub mod key_start;

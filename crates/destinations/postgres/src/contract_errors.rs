@@ -66,6 +66,10 @@ impl From<PostgresError> for Error {
                 what: error.to_string(),
                 hint: ENCODING_HINT.to_owned(),
             },
+            error @ PostgresError::Threads(_) => Error::Unsuitable {
+                what: error.to_string(),
+                hint: hint_or(hint),
+            },
         }
     }
 }
@@ -130,7 +134,7 @@ impl From<SwitchError> for Error {
         match error {
             SwitchError::Destination(error) => error.into(),
             SwitchError::Refused { source, .. } => source.into(),
-            SwitchError::Careful(error) => LoadError::Engine(*error).into(),
+            SwitchError::Careful(error) => (*error).into(),
             SwitchError::Ledger(error) => error.into(),
             SwitchError::Verify(error) => LoadError::Verify(error).into(),
             SwitchError::Statement { source, .. } | SwitchError::Members { source, .. }

@@ -1,6 +1,9 @@
 //! Errors of the destination, with the fix for the user of a load.
 
+use std::io;
+
 use inrush_pgclient::{ClientError, RefusalFacts};
+use inrush_plan::hints;
 use tokio_postgres::error::SqlState;
 
 /// An error of the destination or of its connection.
@@ -20,6 +23,9 @@ pub enum PostgresError {
     /// A batch cannot be encoded for its table.
     #[error("a batch does not fit its table: {0}")]
     Encode(#[from] inrush_pgcopy::EncodeError),
+    /// A thread that serves connections could not be started.
+    #[error("cannot start a thread: {0}; nothing was switched")]
+    Threads(#[source] io::Error),
 }
 
 impl PostgresError {
@@ -56,6 +62,7 @@ impl PostgresError {
         match self {
             PostgresError::Unsuitable { hint, .. } => Some(hint.clone()),
             PostgresError::Encode(_) => None,
+            PostgresError::Threads(_) => Some(hints::THREADS.to_owned()),
             PostgresError::Client(ClientError::Lost { .. }) => Some(
                 "once the server answers again, the same command resumes from the committed units"
                     .to_owned(),

@@ -1,9 +1,8 @@
-//! Converts PostgreSQL's errors to the engine's own.
+//! Converts PostgreSQL's errors to those of a driver.
 
 use super::PostgresError;
 use super::ledger::LedgerError;
 use super::switch::SwitchError;
-use inrush_engine::error::Error;
 use inrush_pgclient::ClientError;
 use inrush_plan::driver_error::{DriverError, Retry};
 use inrush_plan::verify::VerifyError;
@@ -57,16 +56,3 @@ impl From<SwitchError> for DriverError {
         DriverError::new(error, hint).with_exit_status(exit_status)
     }
 }
-
-/// Converts errors of this crate into those of a run.
-macro_rules! told_as_errors_of_a_run {
-    ($($own:ident),*) => {$(
-        impl From<$own> for Error {
-            fn from(error: $own) -> Error {
-                Error::Driver(error.into())
-            }
-        }
-    )*};
-}
-
-told_as_errors_of_a_run!(PostgresError, LedgerError, SwitchError);

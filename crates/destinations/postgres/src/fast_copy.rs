@@ -5,9 +5,8 @@
 
 use std::fmt;
 
-use inrush_engine::error::Error;
-use inrush_engine::planner::run::runtime;
 use inrush_pgclient::DatabaseAddress;
+use inrush_system::runtime::runtime;
 
 use super::error::PostgresError;
 use super::session::Session;
@@ -163,8 +162,9 @@ pub async fn find(session: &Session, is_utf8: bool) -> Result<FastCopy, Postgres
 
 /// Creates the extension in a database if the server has its files. Only a superuser can do this, so it is for a server
 /// that was started for the load.
-pub fn make_extension(address: &DatabaseAddress) -> Result<(), Error> {
-    runtime()?.block_on(async {
+pub fn make_extension(address: &DatabaseAddress) -> Result<(), PostgresError> {
+    let runtime = runtime().map_err(PostgresError::Threads)?;
+    runtime.block_on(async {
         let session = Session::open(address, "inrush extension").await?;
         let made = session
             .execute(
@@ -173,7 +173,7 @@ pub fn make_extension(address: &DatabaseAddress) -> Result<(), Error> {
             )
             .await;
         session.close().await;
-        Ok(made?)
+        made
     })
 }
 

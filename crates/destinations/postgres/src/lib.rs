@@ -16,6 +16,7 @@ mod clients;
 mod contract_errors;
 mod copy;
 mod default_grants;
+mod engine_errors;
 mod error;
 mod failures;
 mod fast_copy;

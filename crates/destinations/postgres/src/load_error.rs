@@ -1,12 +1,11 @@
-//! The error of loading rows into the server, in a load or in a trial. Inside this crate the error keeps its type; the traits
-//! of the engine erase the type.
+//! The error of loading rows into the server, in a load or in a trial. Inside this crate the error keeps its type; outside
+//! it is an error of the contract.
 
-use inrush_engine::error::Error;
+use inrush_plan::hints;
 use inrush_plan::verify::VerifyError;
-use inrush_source::SourceError;
 
 use crate::PostgresError;
-use crate::contract_errors::{NO_HINT, rows_refused};
+use crate::contract_errors::rows_refused;
 use crate::copy::CopyStop;
 use crate::ledger::LedgerError;
 
@@ -22,27 +21,45 @@ pub enum LoadError {
     /// The rows in the server are not those that were sent.
     #[error(transparent)]
     Verify(#[from] VerifyError),
-    /// Any other error: about the files, about the account, or that the user stopped the run.
-    #[error(transparent)]
-    Engine(#[from] Error),
+    /// The server's row count differs from the number of rows sent.
+    #[error(
+        "{what}: the server counts {}, but {sent} were sent; nothing was switched",
+        inrush_rows::plural::counted(*counted, "row")
+    )]
+    Count {
+        /// The table.
+        what: String,
+        /// The server's count.
+        counted: u64,
+        /// The number of rows sent.
+        sent: u64,
+    },
+    /// The run was stopped by its user, or by the engine, which knows the reason.
+    #[error("stopped on request; nothing was switched")]
+    Interrupted,
 }
 
 impl From<CopyStop> for LoadError {
     fn from(stop: CopyStop) -> LoadError {
         match stop {
-            CopyStop::Asked => LoadError::Engine(Error::Interrupted),
+            CopyStop::Asked => LoadError::Interrupted,
             CopyStop::Failed(error) => LoadError::Server(error),
         }
     }
 }
 
-impl From<SourceError> for LoadError {
-    fn from(error: SourceError) -> LoadError {
-        LoadError::Engine(error.into())
-    }
-}
-
 impl LoadError {
+    /// How to fix it, if that is known.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            LoadError::Server(error) => error.hint(),
+            LoadError::Ledger(error) => error.hint(),
+            LoadError::Verify(error) => Some(error.hint()),
+            LoadError::Count { .. } => Some(hints::COUNT.to_owned()),
+            LoadError::Interrupted => Some(hints::INTERRUPTED.to_owned()),
+        }
+    }
+
     /// Converts this error to an error of the contract, about the target with this index.
     pub fn of_target(self, target: usize) -> inrush_destination::Error {
         match self {
@@ -60,21 +77,17 @@ impl From<LoadError> for inrush_destination::Error {
         match error {
             LoadError::Server(error) => error.into(),
             LoadError::Ledger(error) => error.into(),
-            LoadError::Verify(error) | LoadError::Engine(Error::Verify(error)) => unverified(error),
-            LoadError::Engine(Error::Interrupted) => inrush_destination::Error::Interrupted,
-            LoadError::Engine(Error::Verification {
+            LoadError::Verify(error) => unverified(error),
+            LoadError::Count {
                 what,
                 counted,
                 sent,
-            }) => inrush_destination::Error::Count {
+            } => inrush_destination::Error::Count {
                 what,
                 counted,
                 sent,
             },
-            LoadError::Engine(error) => inrush_destination::Error::Unsuitable {
-                hint: error.hint().unwrap_or_else(|| NO_HINT.to_owned()),
-                what: error.to_string(),
-            },
+            LoadError::Interrupted => inrush_destination::Error::Interrupted,
         }
     }
 }
@@ -107,17 +120,5 @@ fn unverified(error: VerifyError) -> inrush_destination::Error {
         },
         VerifyError::TargetReplaced { .. } => inrush_destination::Error::Unsuitable { what, hint },
         _ => inrush_destination::Error::Unverified { what, hint },
-    }
-}
-
-/// Outside this crate the error's type is erased.
-impl From<LoadError> for Error {
-    fn from(error: LoadError) -> Error {
-        match error {
-            LoadError::Server(error) => error.into(),
-            LoadError::Ledger(error) => error.into(),
-            LoadError::Verify(error) => error.into(),
-            LoadError::Engine(error) => error,
-        }
     }
 }

@@ -7,11 +7,11 @@ use inrush_destination::RunLedger;
 use inrush_engine::driver_trait::{Checked, Driver, DriverPlan};
 use inrush_engine::error::Error;
 use inrush_engine::pipeline::{Failure, RunOptions, Success};
-use inrush_engine::planner::run::runtime;
 use inrush_engine::preflight::{PreflightOptions, PreflightReport};
 use inrush_engine::upkeep::LedgerOptions;
 use inrush_package::{Connection, Package};
 use inrush_plan::Reading;
+use inrush_system::runtime::runtime;
 
 use super::plan::{self, Plan};
 use super::server_ledger::ServerLedger;
@@ -70,7 +70,7 @@ impl Driver for Postgres<'_> {
         Ok(Box::new(ServerLedger::new(
             address,
             options.ledger_schema,
-            runtime()?,
+            runtime().map_err(PostgresError::Threads)?,
         )))
     }
 }

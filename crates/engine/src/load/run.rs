@@ -8,12 +8,12 @@ use inrush_convert::RunStamp;
 use inrush_rows::cancel::Stop;
 
 use super::straight_lock::StraightLock;
-use crate::fault::Fault;
 use crate::pipeline::event_sink::EventSink;
 use crate::pipeline::fed_files::FedFiles;
 use crate::pipeline::metering::FlowCount;
 use crate::pipeline::reject_count::RejectCount;
 use crate::pipeline::sharing::Sharing;
+use inrush_fault::Fault;
 use inrush_plan::UnitPlace;
 use inrush_plan::load_flow::LoadFlow;
 use inrush_plan::load_unit::LoadUnit;

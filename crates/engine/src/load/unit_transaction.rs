@@ -8,11 +8,11 @@ use inrush_verdict::Phase;
 
 use super::stream::LoadStream;
 use crate::error::Error;
-use crate::fault::{self, FaultPoint};
 use crate::pipeline::gathered::Gathered;
 use crate::pipeline::row_loop::RowLoop;
 use crate::pipeline::unit_writer::UnitWriter;
 use crate::pipeline::work::Work;
+use inrush_fault::{self as fault, FaultPoint};
 use inrush_plan::UnitPlace;
 use inrush_plan::ledger::{SplitRecord, unit_detail};
 use inrush_plan::part::Part;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 
-use crate::fault::{self, Fault, FaultPoint};
+use inrush_fault::{self as fault, Fault, FaultPoint};
 
 /// True if the fault asks for damage, so that rows must come in batches.
 pub fn is_wished(fault: Option<&Fault>) -> bool {

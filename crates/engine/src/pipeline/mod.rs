@@ -44,9 +44,9 @@ use inrush_rows::ids::RunName;
 
 use crate::error::Error;
 use crate::event::{Observer, Silent};
-use crate::fault::Fault;
 use crate::report::{EmbeddedReport, Outcome, RunReport};
 use crate::shares::Shares;
+use inrush_fault::Fault;
 use inrush_plan::flow_inputs::{OpenSources, Sources, no_sources};
 use inrush_plan::{ContentChecks, Obstacles, PlanOptions};
 

@@ -8,8 +8,8 @@ use inrush_verdict::Phase;
 use tokio::runtime::Runtime;
 
 use crate::error::Error;
-use crate::fault::{self, Fault, FaultPoint};
 use crate::gauge::Gauge;
+use inrush_fault::{self as fault, Fault, FaultPoint};
 
 /// Writes rows into the open unit of a stream.
 pub struct UnitWriter<'a> {

@@ -1,9 +1,7 @@
 //! The sequence of a run: its traits, its state, and the work that is kept from earlier attempts.
 
 pub use crate::pipeline::naming::{holder, new_run_name};
-pub use crate::pipeline::threads::{Threads, runtime};
 pub use crate::report::folder::RunFolder;
-pub use crate::run::one_transaction::NOTHING_KEPT;
 pub use crate::run::prepared::PreparedRun;
 pub use crate::run::run;
 pub use crate::run::steps::{AlreadyLoaded, LoadSteps, Preparation};

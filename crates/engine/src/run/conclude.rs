@@ -12,9 +12,9 @@ use super::publish::SwitchedTarget;
 use super::{account, analyze, ending, one_transaction, publish, report};
 use crate::error::Error;
 use crate::event::Event;
-use crate::fault::{self, FaultPoint};
 use crate::pipeline::{Failure, RunOptions, Success};
 use crate::shares::coordinate;
+use inrush_fault::{self as fault, FaultPoint};
 
 /// How far a run has come.
 pub struct Concluded {

@@ -29,6 +29,7 @@
 //! | [`ledger_checks`] | compares the ledger's records with the files |
 //! | [`staged_sums`] | compares the ledger's sums with the destination's sums |
 //! | [`publish`] | makes the rows visible |
+//! | [`publish_faults`] | the faults at the steps of a publish, for tests |
 //! | [`settle`] | asks the ledger whether the rows are published, if the answer was lost |
 //! | [`reload`] | loads units again if their target refuses rows at the publish |
 //! | [`rows_in_source`] | finds these rows in the source |
@@ -52,6 +53,7 @@ pub(crate) mod one_transaction;
 pub(crate) mod prepare;
 pub(crate) mod prepared;
 mod publish;
+pub(crate) mod publish_faults;
 mod reload;
 mod replayed;
 mod report;

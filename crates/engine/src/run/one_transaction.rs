@@ -3,10 +3,7 @@
 use super::context::RunContext;
 use crate::error::Error;
 use inrush_plan::driver_error::Retry;
-
-/// How to proceed after such a load.
-pub const NOTHING_KEPT: &str =
-    "nothing is in the targets (staging = false); the same command loads all of it";
+use inrush_plan::hints::NOTHING_KEPT;
 
 /// Rolls the transaction back. Of a failed run, only the records of the ledger are committed. Returns the error that ended the
 /// run. The hints for a lost connection and for a lock that was not granted say that loaded units are kept. For such a load

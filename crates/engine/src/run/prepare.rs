@@ -12,10 +12,10 @@ use super::prepared::{self, PreparedRun};
 use super::{announcements, ending, lost_rejects, replayed, report};
 use crate::error::Error;
 use crate::event::Event;
-use crate::fault::{self, FaultPoint};
 use crate::pipeline::naming::{holder, new_run_name};
 use crate::pipeline::{Failure, RunOptions, Success, require_address_space};
 use crate::report::RunFolder;
+use inrush_fault::{self as fault, FaultPoint};
 
 /// The result of [`prepare`].
 pub enum Prepared {

@@ -16,11 +16,11 @@ use super::committed_units::CommittedUnits;
 use super::context::RunContext;
 use super::gathering::Gathering;
 use super::prepared::PreparedRun;
+use super::publish_faults::reach_step;
 use super::reload::reload;
 use super::rows_in_source::SourceOfStaged;
 use super::settle::{settle, unknown_switch};
 use crate::error::Error;
-use crate::fault;
 use crate::load::refuse_pipe;
 use crate::pipeline::results::StreamResult;
 use crate::report::{MembersReport, PartitionReport, VersionsReport};
@@ -106,7 +106,7 @@ fn attempt<'a>(
     gathering: &mut Gathering,
 ) -> Result<Attempt, Error> {
     let open = &*context.run.open;
-    let reached = |step| fault::reach_step(context.fault, step);
+    let reached = |step| reach_step(context.fault, step);
     let error = match context.cancelled_by_stop(|| open.publish(&reached, source))? {
         Ok(published) => return Ok(Attempt::Published(published)),
         Err(error) => error,

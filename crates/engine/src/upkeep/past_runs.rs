@@ -7,9 +7,9 @@ use inrush_destination::{PastRun, RunLedger, RunRecord, RunState, UndoRequest};
 
 use super::{MarkOfTarget, RemovedRuns, RunOfTarget, StoppedRun, Which};
 use crate::error::Error;
-use crate::fault;
 use crate::pipeline::naming;
 use crate::reject_replay::first_package;
+use crate::run::publish_faults::reach_step;
 use crate::undo::{UndoOptions, Undone};
 use inrush_plan::identity;
 use inrush_plan::ledger::marks::since_marks_of;
@@ -162,7 +162,7 @@ impl PastRuns {
             lock_timeout: Duration::from_millis(options.lock_timeout_ms.into()),
             by: &naming::holder(),
         };
-        let reached = |step| fault::reach_step(options.fault.as_ref(), step);
+        let reached = |step| reach_step(options.fault.as_ref(), step);
         let undone = self.ledger.undo(&request, &reached)?;
         Ok(undone.map(|undone| Undone {
             run: RunRecord {

@@ -13,7 +13,6 @@ const FOR_CALLERS: &[&str] = &[
     "driver_trait",
     "error",
     "event",
-    "fault",
     "ledger",
     "lineage",
     "meter",
@@ -170,8 +169,8 @@ fn has_word(text: &str, word: &str) -> bool {
 fn names_are_found_in_groups_and_alone() {
     let text = "/// One.\npub use crate::a::One;\n\npub mod b {\n    pub use crate::b::{\n        Two,\n        three,\n    };\n}\n";
     assert_eq!(exported(text), ["One", "Two", "three"]);
-    let text = "use inrush_engine::planner::plan::{A, b};\nlet x = inrush_engine::fault::reach();";
-    assert_eq!(paths_of_engine(text), ["planner::plan", "fault::reach"]);
+    let text = "use inrush_engine::planner::plan::{A, b};\nlet x = inrush_engine::event::reach();";
+    assert_eq!(paths_of_engine(text), ["planner::plan", "event::reach"]);
     assert!(has_word("use a::{Part, Parts};", "Part"));
     assert!(!has_word("use a::Parts;", "Part"));
 }

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use inrush_engine::error::Error;
-
 use super::prepared::PostgresRun;
 use crate::load_error::LoadError;
 
@@ -17,7 +15,7 @@ impl PostgresRun {
         &self,
         work: impl Future<Output = Result<T, E>>,
     ) -> Result<T, LoadError> {
-        let done = self.unless_stopped(work).ok_or(Error::Interrupted)?;
+        let done = self.unless_stopped(work).ok_or(LoadError::Interrupted)?;
         done.map_err(Into::into)
     }
 
@@ -27,7 +25,7 @@ impl PostgresRun {
         work: impl Future<Output = Result<T, E>>,
     ) -> Result<T, LoadError> {
         let done = self.runtime.block_on(self.stop.unless_asked(work));
-        done.ok_or(Error::Interrupted)?.map_err(Into::into)
+        done.ok_or(LoadError::Interrupted)?.map_err(Into::into)
     }
 
     fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Option<T> {

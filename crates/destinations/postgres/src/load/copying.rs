@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use arrow_array::RecordBatch;
-use inrush_engine::error::Error;
 use inrush_rows::cancel::Stop;
 use inrush_verdict::Phase;
 
@@ -125,12 +124,12 @@ impl<'a> Copying<'a> {
     pub async fn end(mut self) -> Result<Copied, LoadError> {
         self.end_one().await?;
         if self.counted != self.sent {
-            let error = Error::Verification {
+            let error = LoadError::Count {
                 what: format!("the COPY for {}", self.doing),
                 counted: self.counted,
                 sent: self.sent,
             };
-            return Err(error.into());
+            return Err(error);
         }
         Ok(Copied {
             rows: self.counted,
@@ -148,12 +147,12 @@ impl<'a> Copying<'a> {
                 let _waiting = self.session.meter.enter(Phase::ServerWait);
                 let told = fast_copy::last_load(&self.session).await?;
                 if told.rows != counted {
-                    let error = Error::Verification {
+                    let error = LoadError::Count {
                         what: format!("the COPY for {}, as the extension remembers it", self.doing),
                         counted: told.rows,
                         sent: counted,
                     };
-                    return Err(error.into());
+                    return Err(error);
                 }
                 keys.push(told);
             }

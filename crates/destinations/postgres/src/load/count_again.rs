@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::try_join_all;
-use inrush_engine::error::Error;
 use inrush_plan::verify::VerifyError;
 use inrush_rows::ids::UnitKey;
 
@@ -54,7 +53,7 @@ pub async fn units(run: &PostgresRun, records: &[UnitRow]) -> Result<(), LoadErr
     let sessions = run.plan.streams.min(open.len());
     let looking = (1..=sessions).map(|number| look(run, number, &open, &next));
     let looked = run.stop.unless_asked(try_join_all(looking)).await;
-    looked.ok_or(Error::Interrupted)?.map(|_| ())
+    looked.ok_or(LoadError::Interrupted)?.map(|_| ())
 }
 
 /// Fails if a unit's rows are not in the table that it began with.
@@ -96,7 +95,7 @@ async fn check(run: &PostgresRun, session: &Session, unit: &Unit<'_>) -> Result<
     let counted = rows[0].get::<_, i64>(0) as u64;
     let sent = record.rows_counted.unwrap_or_default() as u64;
     if counted != sent {
-        return Err(LoadError::Engine(Error::Verification {
+        return Err(LoadError::Count {
             what: format!(
                 "staging table {table} of unit {} of {}, which was committed before",
                 plan.number,
@@ -104,7 +103,7 @@ async fn check(run: &PostgresRun, session: &Session, unit: &Unit<'_>) -> Result<
             ),
             counted,
             sent,
-        }));
+        });
     }
     if plan.statements.verify.is_none() {
         return Ok(());

@@ -37,14 +37,15 @@ mod was_switched;
 
 use inrush_engine::error::Error;
 use inrush_engine::pipeline::{Failure, RunOptions, Success};
-use inrush_engine::planner::run::{self, LoadSteps, Preparation, runtime};
+use inrush_engine::planner::run::{self, LoadSteps, Preparation};
 use inrush_package::Package;
 use inrush_plan::ContentChecks;
+use inrush_system::runtime::runtime;
 use tokio::runtime::Runtime;
 
 use super::plan::routing::KeyScans;
 use super::plan::{self, Plan};
-use super::{DatabaseAddress, Session};
+use super::{DatabaseAddress, PostgresError, Session};
 
 /// Plans a package without running it.
 pub fn check(
@@ -52,7 +53,7 @@ pub fn check(
     address: &DatabaseAddress,
     options: &RunOptions<'_>,
 ) -> Result<Plan, Error> {
-    let runtime = runtime()?;
+    let runtime = runtime().map_err(PostgresError::Threads)?;
     runtime.block_on(async {
         let session = Session::open(address, "inrush check").await?;
         let sources = options.sources();

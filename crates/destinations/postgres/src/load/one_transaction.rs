@@ -6,7 +6,7 @@
 
 use std::sync::{MutexGuard, PoisonError};
 
-use inrush_engine::planner::run::NOTHING_KEPT;
+use inrush_plan::hints::NOTHING_KEPT;
 
 use super::prepared::PostgresRun;
 use crate::load_error::LoadError;

@@ -2,7 +2,6 @@
 //! [`Piece`](super::piece::Piece) performs the steps that send rows.
 
 use inrush_destination::sums::ExactSum;
-use inrush_engine::error::Error;
 use inrush_plan::verify::VerifyError;
 use inrush_verdict::Phase;
 
@@ -140,7 +139,7 @@ impl<'a> Performer<'a> {
     /// CHECK of the keys exists already.
     pub fn measured(&mut self, measured: UnitMeasure, is_checked: bool) -> Result<(), LoadError> {
         if measured.rows != self.rows_sent {
-            return Err(LoadError::Engine(Error::Verification {
+            return Err(LoadError::Count {
                 what: format!(
                     "staging table of unit {} of {}",
                     self.unit.number,
@@ -148,7 +147,7 @@ impl<'a> Performer<'a> {
                 ),
                 counted: measured.rows,
                 sent: self.rows_sent,
-            }));
+            });
         }
         self.measured = Some(measured);
         self.is_checked = is_checked;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use inrush_destination::{LoadMethod, SplitRecord, WrittenSplits};
-use inrush_engine::fault::{self, FaultPoint};
+use inrush_fault::{self as fault, FaultPoint};
 use inrush_plan::UnitPlace;
 use inrush_verdict::Phase;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use inrush_engine::fault::Fault;
+use inrush_fault::Fault;
 use inrush_plan::UnitPlace;
 use inrush_rows::cancel::Stop;
 use tokio::runtime::Handle;

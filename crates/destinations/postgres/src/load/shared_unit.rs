@@ -3,7 +3,7 @@
 
 use inrush_destination::sums::ExactSum;
 use inrush_destination::{FedEnd, SplitRecord};
-use inrush_engine::fault::{self, FaultPoint};
+use inrush_fault::{self as fault, FaultPoint};
 use inrush_plan::UnitPlace;
 use inrush_verdict::Phase;
 

@@ -3,10 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use inrush_destination::{
-    AddedMembers, Error, MergedRows, PublishStep, Published, PublishedPartition, Result,
-    RowsInSource,
-};
+use inrush_destination::{Error, PublishStep, Published, PublishedPartition, Result, RowsInSource};
 
 use inrush_rows::ids::UnitKey;
 
@@ -187,29 +184,9 @@ pub fn published(targets: &[TargetTask]) -> Published {
         published
             .partitions
             .insert(target.flow, partitions.collect());
-        let merged = match (target.versions, target.rows_updated) {
-            (Some(versions), _) => Some(MergedRows {
-                new: versions.new,
-                changed: versions.changed,
-                overwritten: versions.overwritten,
-                unchanged: versions.unchanged,
-            }),
-            (None, Some(overwritten)) => Some(MergedRows {
-                new: target.rows.saturating_sub(overwritten),
-                overwritten,
-                ..MergedRows::default()
-            }),
-            (None, None) => None,
-        };
-        published
-            .merged
-            .extend(merged.map(|merged| (target.flow, merged)));
-        let members = target.members.iter().map(|members| AddedMembers {
-            target: target.flow,
-            table: members.reference.clone(),
-            added: members.added,
-        });
-        published.members.extend(members);
+        let merged = target.merged.map(|merged| (target.flow, merged));
+        published.merged.extend(merged);
+        published.members.extend(target.members.iter().cloned());
     }
     published
 }

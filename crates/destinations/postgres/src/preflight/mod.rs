@@ -22,13 +22,13 @@ use std::time::Instant;
 use inrush_engine::error::Error;
 use inrush_engine::pipeline::RunOptions;
 use inrush_engine::planner::preflight::{findings, planning, record_input_error};
-use inrush_engine::planner::run::runtime;
 use inrush_engine::preflight::{Finding, PreflightOptions, PreflightReport};
 use inrush_package::Package;
 use inrush_pgclient::ClientError;
 use inrush_plan::PlanError;
 use inrush_plan::PlanOptions;
 use inrush_plan::flow_inputs::FlowAsked;
+use inrush_system::runtime::runtime;
 
 use self::measure::Preflight;
 use crate::plan::routing::KeyScans;
@@ -43,7 +43,7 @@ pub fn preflight(
     preflight_options: &PreflightOptions,
     report: &mut PreflightReport,
 ) -> Result<(), Error> {
-    let runtime = runtime()?;
+    let runtime = runtime().map_err(PostgresError::Threads)?;
     let session = match runtime.block_on(Session::open(address, "inrush preflight")) {
         Ok(session) => session,
         Err(error @ PostgresError::Client(ClientError::Address { .. })) => return Err(error.into()),

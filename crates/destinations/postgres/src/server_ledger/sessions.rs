@@ -3,8 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use inrush_destination::{Error, Result};
-use inrush_engine::planner::run::Threads;
 use inrush_rows::cancel::Stop;
+use inrush_system::runtime::Threads;
 use tokio::runtime::Handle;
 use tokio::task::block_in_place;
 

@@ -6,6 +6,7 @@ use tokio_postgres::error::SqlState;
 
 use crate::PostgresError;
 use crate::ledger::LedgerError;
+use crate::load_error::LoadError;
 use crate::quote::identifier;
 
 /// The server function that accepts one statement, and reports several as a syntax error. It raises no other syntax
@@ -41,7 +42,7 @@ pub enum SwitchError {
     },
     /// Rows could not be copied carefully.
     #[error(transparent)]
-    Careful(Box<inrush_engine::error::Error>),
+    Careful(Box<LoadError>),
     /// The ledger refused.
     #[error(transparent)]
     Ledger(#[from] LedgerError),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use inrush_engine::report::MembersReport;
+use inrush_destination::AddedMembers;
 
 use super::error::SwitchError;
 use super::run::SwitchTask;
@@ -16,8 +16,8 @@ use crate::{PostgresError, Session};
 pub(super) async fn add(
     session: &Session,
     task: &SwitchTask<'_>,
-) -> Result<BTreeMap<usize, Vec<MembersReport>>, SwitchError> {
-    let mut added: BTreeMap<usize, Vec<MembersReport>> = BTreeMap::new();
+) -> Result<BTreeMap<usize, Vec<AddedMembers>>, SwitchError> {
+    let mut added: BTreeMap<usize, Vec<AddedMembers>> = BTreeMap::new();
     let references = members::of_switch(task.plan);
     if references.is_empty() {
         return Ok(added);
@@ -54,13 +54,11 @@ pub(super) async fn add(
                 members: missing as u64,
             });
         }
-        added
-            .entry(reference.flow)
-            .or_default()
-            .push(MembersReport {
-                reference: table.clone(),
-                added: inserted,
-            });
+        added.entry(reference.flow).or_default().push(AddedMembers {
+            target: reference.flow,
+            table: table.clone(),
+            added: inserted,
+        });
     }
     search_path::our_own(session, doing).await?;
     task.ledger

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use inrush_destination::PublishStep;
-use inrush_engine::fault::{self, Fault, FaultPoint};
-use inrush_engine::report::MembersReport;
+use inrush_destination::{AddedMembers, MergedRows, PublishStep};
+use inrush_fault::{self as fault, Fault, FaultPoint};
 use inrush_rows::ids::UnitKey;
 
 use super::careful::CarefulRows;
@@ -114,7 +113,7 @@ struct Switch {
     /// The finished tasks.
     done: Vec<TargetTask>,
     /// The members that were added, by flow.
-    members: BTreeMap<usize, Vec<MembersReport>>,
+    members: BTreeMap<usize, Vec<AddedMembers>>,
     /// The changed tables, for the ledger.
     tables: Vec<SwitchedTable>,
     /// The OIDs of the targets, in the plan's order.
@@ -340,12 +339,16 @@ async fn publish_units(
             }
         }
     }
-    target.rows_updated = updated.map(|count| count as u64);
+    let overwritten = updated.map(|count| count as u64);
+    target.merged = merged_versions.or(overwritten.map(|overwritten| MergedRows {
+        new: target.rows.saturating_sub(overwritten),
+        overwritten,
+        ..MergedRows::default()
+    }));
     let attached = target.units.iter().filter(|unit| unit.attached);
     target.new_partitions = attached
         .filter_map(|unit| unit.partition_name.clone())
         .collect();
-    target.versions = merged_versions;
     Ok(target)
 }
 

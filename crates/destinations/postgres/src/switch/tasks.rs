@@ -1,6 +1,6 @@
 //! The tasks of the switch: the bounds of each unit, checked for overlaps.
 
-use inrush_engine::report::{MembersReport, VersionsReport};
+use inrush_destination::{AddedMembers, MergedRows};
 use inrush_package::ReplaceScope;
 
 use super::error::SwitchError;
@@ -31,14 +31,12 @@ pub struct TargetTask {
     pub units: Vec<UnitTask>,
     /// Rows of all its units.
     pub rows: u64,
-    /// The number of rows that replaced others with the same key. It is set after the merge.
-    pub rows_updated: Option<u64>,
+    /// The rows that were merged by their key, by what they did in the target. They are set after the merge.
+    pub merged: Option<MergedRows>,
     /// The names of the partitions that the target got, on all levels. They are set once the target has the partitions.
     pub new_partitions: Vec<String>,
-    /// The numbers of rows that were merged as versions. They are set after the merge.
-    pub versions: Option<VersionsReport>,
     /// The members that were added to references. They are set once the members are added.
-    pub members: Vec<MembersReport>,
+    pub members: Vec<AddedMembers>,
 }
 
 /// Determines the bounds of a flow's units, and refuses units whose keys overlap each other or an existing partition.
@@ -56,9 +54,8 @@ pub async fn tasks(
             flow: flow_index,
             units,
             rows,
-            rows_updated: None,
+            merged: None,
             new_partitions: Vec::new(),
-            versions: None,
             members: Vec::new(),
         });
     };
@@ -79,9 +76,8 @@ pub async fn tasks(
         flow: flow_index,
         units,
         rows,
-        rows_updated: None,
+        merged: None,
         new_partitions: Vec::new(),
-        versions: None,
         members: Vec::new(),
     })
 }

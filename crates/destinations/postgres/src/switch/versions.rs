@@ -1,6 +1,6 @@
 //! Merges the rows of a staging table into a target that keeps versions, inside the switch's transaction.
 
-use inrush_engine::report::VersionsReport;
+use inrush_destination::MergedRows;
 
 use super::careful::CarefulRows;
 use super::error::{SwitchError, VersionAt};
@@ -18,7 +18,7 @@ pub(super) async fn merge(
     staging_table: &str,
     rows: &VersionRows<'_>,
     expected: u64,
-) -> Result<VersionsReport, SwitchError> {
+) -> Result<MergedRows, SwitchError> {
     let doing = format!("switching {}", rows.target);
     // Triggers look up names as in any other session.
     search_path::of_users(session, &doing).await?;
@@ -61,7 +61,7 @@ pub(super) async fn merge(
         all.changed - refused.changed,
         all.overwritten - refused.overwritten,
     ];
-    Ok(VersionsReport {
+    Ok(MergedRows {
         new,
         changed,
         overwritten,

@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use arrow_array::RecordBatch;
 use inrush_destination::{RefusedRow, Written};
-use inrush_engine::error::Error;
 use inrush_package::RunSettings;
 use inrush_rows::cancel::Stop;
 use inrush_verdict::Phase;
@@ -212,13 +211,13 @@ impl RowSink for BatchRows<'_, '_, '_> {
         let error = match copied {
             Ok(counted) if counted == sent => return Ok(Ok(())),
             Ok(counted) => {
-                return Err(LoadError::Engine(Error::Verification {
+                return Err(LoadError::Count {
                     what: format!("the COPY for {}", self.copy.doing),
                     counted,
                     sent,
-                }));
+                });
             }
-            Err(CopyStop::Asked) => return Err(LoadError::Engine(Error::Interrupted)),
+            Err(CopyStop::Asked) => return Err(LoadError::Interrupted),
             Err(CopyStop::Failed(error)) => error,
         };
         let Some(facts) = error.row_refusal() else {

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use inrush_destination::{RefusedStagedRow, RowsInSource};
-use inrush_engine::error::Error;
 use inrush_plan::LoadUnit;
 use inrush_plan::verify::Tally;
 use inrush_plan::verify::VerifyError;
@@ -101,11 +100,11 @@ impl<'a> SwitchRows<'a> {
             Some(_) => are_same(session, &rows, &staging, order, &copied.refused, tally).await?,
         };
         let Some(found) = found.filter(|_| is_same) else {
-            return Err(LoadError::Engine(Error::from(VerifyError::RefusedRows {
+            return Err(LoadError::Verify(VerifyError::RefusedRows {
                 target: flow.target(),
                 rows: refused.len() as u64,
                 table: staging,
-            })));
+            }));
         };
         self.source.reject().map_err(ended)?;
         for (split_key, count) in found {
@@ -122,7 +121,7 @@ impl<'a> SwitchRows<'a> {
 
 /// The engine knows why it could not find or take rejects.
 fn ended(_: inrush_destination::Error) -> LoadError {
-    LoadError::Engine(Error::Interrupted)
+    LoadError::Interrupted
 }
 
 impl CarefulRows for SwitchRows<'_> {
@@ -144,7 +143,7 @@ impl CarefulRows for SwitchRows<'_> {
             // For example, a lock was not granted: the switch tries again.
             LoadError::Server(error) => SwitchError::Destination(error),
             LoadError::Ledger(error) => SwitchError::Ledger(error),
-            error => SwitchError::Careful(Box::new(error.into())),
+            error => SwitchError::Careful(Box::new(error)),
         })
     }
 }
@@ -327,11 +326,11 @@ impl RowSink for Window<'_> {
         let error = match counted {
             Ok(counted) if counted == count => return Ok(Ok(())),
             Ok(counted) => {
-                return Err(LoadError::Engine(Error::Verification {
+                return Err(LoadError::Count {
                     what: self.doing.to_owned(),
                     counted,
                     sent: count,
-                }));
+                });
             }
             Err(error) => self.session.error(error, self.doing),
         };

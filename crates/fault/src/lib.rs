@@ -8,7 +8,6 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use inrush_destination::PublishStep;
 use inrush_rows::cancel::Stop;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Signal, getpid, kill_process};
@@ -164,19 +163,6 @@ pub fn reach(fault: Option<&Fault>, point: FaultPoint) {
         if fault.action == Action::StopUntilAsked {
             wait_until_asked(fault.stop.as_ref());
         }
-    }
-}
-
-/// Reports that a destination has reached a step of a publish or of an undo.
-pub fn reach_step(fault: Option<&Fault>, step: PublishStep) {
-    let points: &[FaultPoint] = match step {
-        PublishStep::Under => &[FaultPoint::InSwitch],
-        PublishStep::BeforeCommit => &[FaultPoint::BeforeSwitchCommit],
-        PublishStep::Committed => &[FaultPoint::SwitchCommitSent, FaultPoint::AfterSwitchCommit],
-        PublishStep::Tidying => &[FaultPoint::BeforeTidying],
-    };
-    for point in points {
-        reach(fault, *point);
     }
 }
 
