@@ -12,8 +12,10 @@
 //! says more than the contract asks for has a planner of its own. The engine runs the plans of all planners alike.
 
 use std::fmt;
+use std::sync::Arc;
 
 use inrush_destination::{OpenRun, RunLedger, RunRecord};
+use inrush_fault::Fault;
 use inrush_package::Package;
 use inrush_rows::ids::{RunName, UnitKey};
 
@@ -96,6 +98,8 @@ pub struct RunEntry {
     pub name: RunName,
     /// This process, in words.
     pub holder: String,
+    /// The fault to cause, for tests.
+    pub fault: Option<Arc<Fault>>,
 }
 
 /// A run that is in the ledger and holds its lock.

@@ -94,6 +94,7 @@ fn enter(
     let entry = RunEntry {
         name: new_run_name(&package.name),
         holder: holder(),
+        fault: options.fault.clone(),
     };
     // All plans must see the same beginning of a pipe, and none reads a file again for its content.
     let sources = options.sources();

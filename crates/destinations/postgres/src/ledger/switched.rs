@@ -1,6 +1,7 @@
 //! The record of what a switch did with each table: brought in, made, filled, taken out and kept, or dropped. `inrush
 //! undo` reads it, and so does the check whether rows are still loaded.
 
+use inrush_destination::Replaced;
 use super::error::LedgerError;
 use super::{Ledger, StoredRun, stored};
 use crate::Session;
@@ -77,13 +78,6 @@ pub struct Original {
     pub name: String,
     /// Names of its indexes, in the order of their OIDs.
     pub indexes: Vec<String>,
-}
-
-/// A target does not have the rows of a run any more.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Replaced {
-    /// The run that replaced them, if it was a run.
-    pub by: Option<RunName>,
 }
 
 impl Ledger {

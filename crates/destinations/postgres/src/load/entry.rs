@@ -4,34 +4,33 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
-use inrush_destination::RunState;
-use inrush_engine::error::Error;
-use inrush_engine::pipeline::RunOptions;
-use inrush_engine::planner::run::{KeptUnits, PreparedRun, RunFolder, holder};
 use inrush_plan::LoadFlow;
+use inrush_plan::identity::causes::possible_changes;
+use inrush_plan::kept_units::KeptUnits;
+use inrush_plan::planner::{BegunRun, RunEntry};
+use inrush_rows::cancel::Stop;
 use inrush_rows::ids::{FileKey, RunId, RunName, UnitKey};
+use inrush_rows::plural::counted;
 use tokio::runtime::Handle;
 
 use super::kept_units_builder::KeptUnitsBuilder;
 use super::member_numbers::MemberSession;
 use super::prepared::PostgresRun;
 use super::stored_ways::StoredWays;
-use crate::ledger::{Fence, Ledger, Replaced, StoredRun, UnitRow, mark};
+use crate::ledger::{Fence, Ledger, StoredRun, UnitRow, mark};
 use crate::load_error::LoadError;
 use crate::plan::begin_steps::{self, PrepareStep};
-use crate::plan::{Earlier, Keepable, Plan};
+use crate::plan::{Earlier, Keepable, Plan, PlanFailure};
 use crate::quote::qualified;
 use crate::transaction::Transaction;
 use crate::{DatabaseAddress, PostgresError, Session};
 
 /// A run that is being entered into the ledger.
 pub struct Entry<'a> {
-    options: &'a RunOptions<'a>,
-    /// The session of the ledger and the switch. It takes the run's lock.
-    pub control: Session,
     ledger: Ledger,
-    /// The plan.
-    pub plan: Plan,
+    plan: Plan,
+    entry: &'a RunEntry,
+    stop: &'a Stop,
     /// The run in the ledger, once it is entered.
     entered: Option<Entered>,
 }
@@ -43,34 +42,34 @@ struct Entered {
 }
 
 impl<'a> Entry<'a> {
-    /// The entry of a run. No step is done yet.
-    pub fn new(control: Session, plan: Plan, options: &'a RunOptions<'_>) -> Entry<'a> {
+    /// The entry of a run with this plan. No step is done yet.
+    pub fn new(plan: Plan, entry: &'a RunEntry, stop: &'a Stop) -> Entry<'a> {
         Entry {
-            options,
-            control,
             ledger: Ledger::new(&plan.settings.ledger_schema),
             plan,
+            entry,
+            stop,
             entered: None,
         }
     }
 
-    /// Performs a step. `name` is the name of a new run.
-    pub async fn perform(&mut self, step: PrepareStep, name: &RunName) -> Result<(), Error> {
-        let (control, ledger, plan) = (&self.control, &self.ledger, &self.plan);
+    /// Performs a step over the control session. The caller makes plans, so there is nothing to do for
+    /// [`PrepareStep::PlanAgain`].
+    pub async fn perform(
+        &mut self,
+        control: &Session,
+        step: PrepareStep,
+    ) -> Result<(), PlanFailure> {
+        let (ledger, plan) = (&self.ledger, &self.plan);
         match step {
-            PrepareStep::LockRun => {
-                ledger.lock(control, &plan.run_key).await?;
-                if let Some(run) = &self.options.replays {
-                    refuse_unswitched(control, ledger, run, plan).await?;
-                }
-            }
+            PrepareStep::LockRun => ledger.lock(control, &plan.run_key).await?,
             PrepareStep::SetUp => {
                 if !plan.setup.is_empty() {
                     ledger.set_up(control, &plan.setup).await?;
                 }
             }
-            PrepareStep::PlanAgain => unreachable!("the caller makes plans"),
-            PrepareStep::EnterRun => self.entered = Some(self.enter(name).await?),
+            PrepareStep::PlanAgain => {}
+            PrepareStep::EnterRun => self.entered = Some(self.enter(control).await?),
             PrepareStep::NameSession => tag(control, &self.entered().record.name).await?,
             PrepareStep::LeaveMarks => {
                 leave_marks(control, plan, &self.entered().record.name).await?;
@@ -79,21 +78,21 @@ impl<'a> Entry<'a> {
         Ok(())
     }
 
-    /// The run, once all steps are done. Called on a thread of the runtime.
-    pub fn finish(self, address: &DatabaseAddress) -> Result<PreparedRun, Error> {
+    /// The run, once all steps are done. It has the control session. Called on a thread of the runtime.
+    pub fn finish(self, control: &Session, address: &DatabaseAddress) -> BegunRun {
         let Entry {
-            options,
-            control,
             ledger,
-            plan,
+            mut plan,
+            entry,
+            stop,
             entered,
         } = self;
         let Entered { record, kept } = entered.expect(ENTERED);
+        note_dropped(&mut plan);
         let units_kept = kept.iter().map(|(place, unit)| (place, unit.is_whole));
         let units_kept = units_kept.collect();
-        let folder = RunFolder::open(&options.runs_folder, &record.name)?;
         let members = MemberSession::serve(&plan, address, &ledger, record.run_id, &record.name);
-        let resumed = matches!(plan.earlier, Earlier::Stopped { .. });
+        let is_resumed = matches!(plan.earlier, Earlier::Stopped { .. });
         let load = plan.to_load_plan();
         let open = PostgresRun {
             stored_ways: StoredWays::default(),
@@ -109,15 +108,19 @@ impl<'a> Entry<'a> {
             record,
             ledger,
             members,
-            control,
+            control: control.clone(),
             address: address.clone(),
             runtime: Handle::current(),
-            stop: options.stop.clone(),
-            fault: options.fault.clone(),
+            stop: stop.clone(),
+            fault: entry.fault.clone(),
         };
-        let mut run = PreparedRun::new(load, Box::new(open), resumed, folder);
-        run.kept = kept;
-        Ok(run)
+        BegunRun {
+            plan: load,
+            open: Box::new(open),
+            is_resumed,
+            kept,
+            unwanted: Vec::new(),
+        }
     }
 
     fn entered(&self) -> &Entered {
@@ -125,8 +128,9 @@ impl<'a> Entry<'a> {
     }
 
     /// Enters the run into the ledger, and keeps the parts of earlier attempts that the plan can use.
-    async fn enter(&mut self, name: &RunName) -> Result<Entered, Error> {
-        let (control, ledger, plan) = (&self.control, &self.ledger, &mut self.plan);
+    async fn enter(&mut self, control: &Session) -> Result<Entered, PlanFailure> {
+        let (ledger, plan) = (&self.ledger, &mut self.plan);
+        let RunEntry { name, holder, .. } = self.entry;
         let lineage = plan.keeps_lineage.then(|| plan.lineage.to_text());
         let Earlier::Stopped {
             run,
@@ -144,7 +148,7 @@ impl<'a> Entry<'a> {
                     &plan.package,
                     &plan.package_hash,
                     &targets,
-                    &holder(),
+                    holder,
                 )
                 .await?;
             if let Some(lineage) = &lineage {
@@ -157,7 +161,7 @@ impl<'a> Entry<'a> {
                 kept: KeptUnits::default(),
             });
         };
-        let record = ledger.take_over(control, run, &holder()).await?;
+        let record = ledger.take_over(control, run, holder).await?;
         if let Some(lineage) = &lineage {
             ledger
                 .enter_lineage(control, record.run_id, lineage)
@@ -209,7 +213,7 @@ async fn take_out(
     unit: &UnitRow,
     changed: &BTreeSet<FileKey>,
     lock_timeout_ms: u32,
-) -> Result<bool, Error> {
+) -> Result<bool, PlanFailure> {
     let doing = "removing changed rows from a staging table";
     let transaction = Transaction::begin(control, doing).await?;
     let patience = format!("SET LOCAL lock_timeout = {lock_timeout_ms}");
@@ -259,7 +263,7 @@ pub async fn drop_units(
 
 /// A unit that several streams have begun stays shared even if one stream resumes it: its table is committed, and it
 /// has ranges and reject files for each of its splits. Only a careful load by one stream makes it private again.
-fn keep_shared(plan: &mut Plan, units_kept: &BTreeMap<UnitKey, UnitRow>) -> Result<(), Error> {
+fn keep_shared(plan: &mut Plan, units_kept: &BTreeMap<UnitKey, UnitRow>) -> Result<(), PlanFailure> {
     for flow in &mut plan.flows {
         let LoadFlow { reading, units, .. } = &mut **flow;
         for unit in units.iter_mut().filter(|unit| !unit.is_shared) {
@@ -274,34 +278,19 @@ fn keep_shared(plan: &mut Plan, units_kept: &BTreeMap<UnitKey, UnitRow>) -> Resu
     Ok(())
 }
 
-/// Refuses to replay the rejects of a run whose rows were replaced, or of a run that is not switched: its own command
-/// loads all of its rows.
-async fn refuse_unswitched(
-    control: &Session,
-    ledger: &Ledger,
-    run: &RunName,
-    plan: &Plan,
-) -> Result<(), Error> {
-    let record = match ledger.run_by_name(control, run).await? {
-        Some(record) if record.state == RunState::Switched => record,
-        other => {
-            return Err(Error::NotSwitched {
-                run: run.clone(),
-                state: other.map(|record| record.state),
-            });
-        }
-    };
-    for flow in &plan.flows {
-        let target = flow.target();
-        if let Some(Replaced { by }) = ledger.replaced(control, &record, &target).await? {
-            return Err(Error::Replaced {
-                run: run.clone(),
-                target,
-                by,
-            });
-        }
+/// Notes the units of a stopped attempt that are loaded again.
+fn note_dropped(plan: &mut Plan) {
+    if let Earlier::Stopped { dropped, .. } = &plan.earlier
+        && *dropped > 0
+    {
+        let readings = plan.flows.iter().map(|flow| &flow.reading);
+        let note = format!(
+            "loaded again: {} of the stopped attempt, because one of these has changed since: its files, {}",
+            counted(*dropped as u64, "unit"),
+            possible_changes(readings)
+        );
+        plan.notes.push(note);
     }
-    Ok(())
 }
 
 /// Names the control connection after its run, so that a process which takes over the run can end the connection.
@@ -312,7 +301,7 @@ async fn tag(control: &Session, run: &RunName) -> Result<(), PostgresError> {
 
 /// Leaves marks for the targets whose rows are committed split by split. The first row is written after that. The marks
 /// of other targets are committed with the switch.
-async fn leave_marks(control: &Session, plan: &Plan, run: &RunName) -> Result<(), Error> {
+async fn leave_marks(control: &Session, plan: &Plan, run: &RunName) -> Result<(), PlanFailure> {
     let marks = begin_steps::marks(plan, run, |flow| Some(flow.facts.as_ref()?.oid));
     if marks.is_empty() {
         return Ok(());

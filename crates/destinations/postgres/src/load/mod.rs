@@ -12,7 +12,7 @@ mod context;
 pub mod copying;
 mod count_again;
 pub mod encoder;
-mod entry;
+pub mod entry;
 pub mod expected_keys;
 mod kept_units_builder;
 mod ledger_coverage;
@@ -21,7 +21,6 @@ mod one_transaction;
 mod open_run;
 mod performer;
 mod piece;
-pub mod prepare;
 mod prepared;
 pub mod ready;
 mod reload;
@@ -34,62 +33,3 @@ mod stream;
 mod switching;
 mod verifying;
 mod was_switched;
-
-use inrush_engine::error::Error;
-use inrush_engine::pipeline::{Failure, RunOptions, Success};
-use inrush_engine::planner::run::{self, LoadSteps, Preparation};
-use inrush_package::Package;
-use inrush_plan::ContentChecks;
-use inrush_system::runtime::runtime;
-use tokio::runtime::Runtime;
-
-use super::plan::routing::KeyScans;
-use super::plan::{self, Plan};
-use super::{DatabaseAddress, PostgresError, Session};
-
-/// Plans a package without running it.
-pub fn check(
-    package: &Package,
-    address: &DatabaseAddress,
-    options: &RunOptions<'_>,
-) -> Result<Plan, Error> {
-    let runtime = runtime().map_err(PostgresError::Threads)?;
-    runtime.block_on(async {
-        let session = Session::open(address, "inrush check").await?;
-        let sources = options.sources();
-        let key_scans = KeyScans::default();
-        let contents = ContentChecks::default();
-        let plan_options = options.plan_options(&package.run, &*sources, &contents, false);
-        let plan = plan::build(&session, address, package, &plan_options, &key_scans).await?;
-        session.close().await;
-        Ok(plan)
-    })
-}
-
-/// Runs a package to its end, or until it is asked to stop.
-pub fn run(
-    package: &Package,
-    address: &DatabaseAddress,
-    options: &RunOptions<'_>,
-) -> Result<Success, Failure> {
-    let steps = PostgresSteps {
-        package,
-        address,
-        options,
-    };
-    run::run(&steps, package, options)
-}
-
-/// Loads a package into a server.
-struct PostgresSteps<'a> {
-    package: &'a Package,
-    address: &'a DatabaseAddress,
-    options: &'a RunOptions<'a>,
-}
-
-impl LoadSteps for PostgresSteps<'_> {
-    fn prepare(&self, runtime: &Runtime) -> Result<Preparation, Error> {
-        let preparing = prepare::prepare(self.package, self.address, self.options);
-        runtime.block_on(self.options.unless_stopped(preparing))
-    }
-}

@@ -1,12 +1,13 @@
 //! The error of planning, typed inside this crate.
 
-use inrush_engine::error::Error;
 use inrush_package::PackageError;
 use inrush_plan::PlanError;
 use inrush_plan::PlanRefusal;
+use inrush_source::SourceError;
 
 use crate::PostgresError;
 use crate::ledger::LedgerError;
+use crate::load_error::LoadError;
 
 /// A plan could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -63,9 +64,16 @@ impl From<PlanFailure> for PlanError {
     }
 }
 
-impl From<PlanFailure> for Error {
-    fn from(failure: PlanFailure) -> Error {
-        PlanError::from(failure).into()
+/// An error of loading rows, or of looking at them, while the run is entered.
+impl From<LoadError> for PlanFailure {
+    fn from(error: LoadError) -> PlanFailure {
+        PlanFailure::Asked(error.into())
+    }
+}
+
+impl From<SourceError> for PlanFailure {
+    fn from(error: SourceError) -> PlanFailure {
+        PlanFailure::Refused(error.into())
     }
 }
 

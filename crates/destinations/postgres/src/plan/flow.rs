@@ -137,6 +137,8 @@ impl Stages<'_> {
                 sums: None,
                 keeps_versions: self.publishing.publish.keeps_versions(),
                 is_analyzed: false,
+                keeps_pipes: flow.rejects.rows_accepted() > 0
+                    && self.publishing.publish.writes() != Writes::EachSplit,
                 units,
             }),
             comparison: self.checks.comparison,

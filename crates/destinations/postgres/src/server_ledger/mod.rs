@@ -3,7 +3,7 @@
 mod sessions;
 
 use inrush_destination::{
-    LoadedInput, PastRun, PublishStep, Result, RunLedger, RunRecord, UndoRequest, UndoneRun,
+    LoadedInput, PastRun, PublishStep, Replaced, Result, RunLedger, RunRecord, UndoRequest, UndoneRun,
     UnitRecord, UnitTotal,
 };
 use inrush_plan::identity;
@@ -70,6 +70,15 @@ impl RunLedger for ServerLedger<'_> {
             book.input_states(session, run.run_id, beginning, see).await
         })?;
         Ok(true)
+    }
+
+    fn replaced(&self, run: &RunRecord, target: &str) -> Result<Option<Replaced>> {
+        self.ask(
+            async |session, book| match book.run_by_name(session, &run.name).await? {
+                Some(run) => book.replaced(session, &run, target).await,
+                None => Ok(None),
+            },
+        )
     }
 
     fn is_held(&self, run: &RunRecord) -> Result<Option<bool>> {

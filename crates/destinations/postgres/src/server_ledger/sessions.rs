@@ -33,19 +33,41 @@ enum Sessions<'a> {
 
 struct OwnSession {
     address: DatabaseAddress,
-    runtime: Threads,
+    runtime: Handle,
+    /// The threads of the runtime, if nobody else keeps them.
+    _threads: Option<Threads>,
     /// The session for questions; `None` before the first one, and after a session was lost.
     kept: Mutex<Option<Session>>,
 }
 
 impl<'a> ServerLedger<'a> {
     /// The ledger in `schema` of a server.
-    pub fn new(address: DatabaseAddress, schema: &str, runtime: Threads) -> ServerLedger<'static> {
+    pub fn new(address: DatabaseAddress, schema: &str, threads: Threads) -> ServerLedger<'static> {
+        let runtime = threads.handle().clone();
+        ServerLedger::own(address, schema, runtime, Some(threads))
+    }
+
+    /// The ledger in `schema` of a server, whose session is served by the runtime of the caller.
+    pub fn in_runtime(
+        address: DatabaseAddress,
+        schema: &str,
+        runtime: Handle,
+    ) -> ServerLedger<'static> {
+        ServerLedger::own(address, schema, runtime, None)
+    }
+
+    fn own(
+        address: DatabaseAddress,
+        schema: &str,
+        runtime: Handle,
+        threads: Option<Threads>,
+    ) -> ServerLedger<'static> {
         ServerLedger {
             schema: schema.to_owned(),
             sessions: Sessions::Own(Box::new(OwnSession {
                 address,
                 runtime,
+                _threads: threads,
                 kept: Mutex::new(None),
             })),
         }
