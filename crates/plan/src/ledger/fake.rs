@@ -17,6 +17,7 @@ use crate::identity;
 pub struct FakeLedger {
     /// The runs, the oldest first.
     pub runs: Vec<PastRun>,
+    /// The records of the units of each run.
     pub units: BTreeMap<RunId, Vec<UnitRecord>>,
     /// True if the ledger itself adds up units, and finds states and inputs.
     pub answers: bool,
@@ -26,6 +27,7 @@ pub struct FakeLedger {
     pub held: BTreeSet<RunName>,
     /// A process takes these runs as soon as they were asked for.
     pub taken: BTreeSet<RunName>,
+    /// The runs that were discarded, in the order of the calls.
     pub discarded: Arc<Mutex<Vec<RunName>>>,
     /// How often its runs were read.
     pub reads: AtomicUsize,

@@ -3,7 +3,6 @@
 //!
 //! The destination decides how its ledger is stored, and which records commit with the data.
 
-#[cfg(test)]
 pub mod fake;
 pub mod marks;
 mod moment;
