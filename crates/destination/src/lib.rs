@@ -53,7 +53,9 @@ pub use error::{Error, Result};
 pub use expected_load::{ExpectedLoad, LoadVolume};
 pub use given_steps::{GivenColumn, GivenSteps};
 pub use layout::{Filling, Layout, LayoutError, PublishesInto, SplitFacts, UnitLayout};
-pub use ledger_records::{LoadedInput, NewRun, PastRun, Replaced, RunRecord, RunState, UnitRecord, UnitTotal};
+pub use ledger_records::{
+    LoadedInput, NewRun, PastRun, Replaced, RunRecord, RunState, UnitRecord, UnitTotal,
+};
 pub use ledger_row::LedgerRow;
 pub use loading::{LoadWatch, MeteredPhase, StreamMeter, StreamSetup, Unmetered, Watched};
 pub use members::{AddedMembers, MEMBERS_BYTES_MAX, MemberNumbers, MembersPlan};

@@ -24,7 +24,6 @@ mod load;
 pub mod meter;
 pub mod peek;
 pub mod pipeline;
-pub mod planner;
 pub mod preflight;
 pub mod reject_replay;
 pub mod report;

@@ -113,12 +113,7 @@ pub fn preflight_of(
     package.check()?;
     let begun = Instant::now();
     let mut report = PreflightReport::begin(package, options);
-    driver_of(package, defaults)?.preflight(
-        package,
-        options,
-        preflight_options,
-        &mut report,
-    )?;
+    driver_of(package, defaults)?.preflight(package, options, preflight_options, &mut report)?;
     report.finish(begun.elapsed());
     Ok(report)
 }

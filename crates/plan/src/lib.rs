@@ -11,6 +11,7 @@
 //! Nothing here reads the rows of a load or writes them.
 
 pub mod abilities;
+pub mod build;
 pub mod changed;
 pub mod column_text;
 pub mod columns;
@@ -46,8 +47,8 @@ pub mod part;
 pub mod partition_keys;
 pub mod pieces;
 pub mod places;
-pub mod planner;
 pub mod plan_text;
+pub mod planner;
 pub mod range_marks;
 pub mod reading;
 pub mod resolved_columns;

@@ -93,18 +93,38 @@ impl Planner for PostgresPlanner {
         package: &Package,
         options: &PlanOptions<'_>,
     ) -> Result<Box<dyn PackagePlan>, PlanError> {
-        let plan = self.server.wait(options.stop, async |control| {
-            if control.session.is_none() {
-                let address = &self.server.address;
-                control.session = Some(Session::open(address, "inrush plan").await?);
+        let PlannedServer {
+            address,
+            runtime,
+            key_scans,
+            ..
+        } = &*self.server;
+        let mut control = self.server.control();
+        // The parts of the plan wait for the server one by one.
+        let _entered = runtime.enter();
+        if control.session.is_none() {
+            let opening = async { Ok(Session::open(address, "inrush plan").await?) };
+            control.session = Some(plan::wait(options, opening)?);
+        }
+        let session = control.session()?;
+        let built = plan::build(session, address, package, options, key_scans);
+        let plan = match built {
+            Ok(plan) => plan,
+            Err(error) if error.is_blocked() => {
+                let naming = async { Ok(held(session, package, error).await) };
+                return Err(plan::wait(options, naming)?.into());
             }
-            let session = control.session()?;
-            let Self { server, .. } = self;
-            match plan::build(session, &server.address, package, options, &server.key_scans).await {
-                Err(error) if error.is_blocked() => Err(held(session, package, error).await),
-                built => built,
+            Err(error) => {
+                // A statement may have been stopped on its way.
+                if matches!(
+                    error,
+                    PlanFailure::Asked(inrush_destination::Error::Interrupted)
+                ) {
+                    *control = Control::default();
+                }
+                return Err(error.into());
             }
-        })?;
+        };
         Ok(Box::new(MadePlan {
             plan,
             stop: options.stop.clone(),

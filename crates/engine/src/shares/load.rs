@@ -25,8 +25,8 @@ use crate::run::prepared::{PreparedRun, begin_share};
 use crate::run::{announcements, streams};
 use inrush_fault::{self as fault, FaultPoint};
 use inrush_plan::ledger::Account;
-use inrush_plan::work_items::WorkItem;
 use inrush_plan::planner::{JoinedRun, Planner};
+use inrush_plan::work_items::WorkItem;
 use inrush_plan::{ContentChecks, UnitPlace, identity, kept_units};
 
 /// A share that is loaded.

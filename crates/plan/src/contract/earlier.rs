@@ -10,37 +10,11 @@ use inrush_rows::plural::counted;
 use super::unplanned::UnplannedUnits;
 use super::{ContractEarlier, ContractFlow};
 use crate::changed::{self, FilesBefore, PlannedFiles};
-use crate::earlier::{self, EarlierRun, EarlierWork};
 use crate::ledger::each_record;
-use crate::package_runs::PackageRuns;
 use crate::{PlanError, PlanOptions, UnitAccounts, UnitIndex, identity};
 
-/// Finds the earlier run of the package that matters. Notes for the user are added to `notes`. If some flows are loaded
-/// already and others are not, the loaded ones are removed.
-pub fn find(
-    destination: &dyn Destination,
-    runs: &PackageRuns<'_>,
-    package_hash: &str,
-    flows: &mut Vec<ContractFlow>,
-    options: &PlanOptions<'_>,
-    notes: &mut Vec<String>,
-) -> Result<EarlierWork<ContractEarlier>, PlanError> {
-    let work = earlier::find::<_, PlanError>(runs, package_hash, flows, options, notes)?;
-    let flows = &flows[..];
-    work.map(|run| match run {
-        EarlierRun::Loaded(run) => Ok(ContractEarlier::Loaded { run: Box::new(run) }),
-        EarlierRun::Stopped(run) => stopped(destination, run, flows, options, notes),
-        EarlierRun::None => {
-            if !options.again && !options.is_replay {
-                options.or_note(refuse_lost_ledger(destination, runs.run_key(), flows))?;
-            }
-            Ok(ContractEarlier::None)
-        }
-    })
-}
-
 /// The work of a stopped run that the plan can keep.
-fn stopped(
+pub fn stopped(
     destination: &dyn Destination,
     run: RunRecord,
     flows: &[ContractFlow],
@@ -132,7 +106,7 @@ fn stopped(
 
 /// Refuses to append files that a run has already appended, if the ledger does not know that run but the destination's
 /// tables do.
-fn refuse_lost_ledger(
+pub fn refuse_lost_ledger(
     destination: &dyn Destination,
     run_key: &RunKey,
     flows: &[ContractFlow],

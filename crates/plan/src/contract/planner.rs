@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use inrush_destination::{
-    Ability, Destination, NewRun, PastRun, RunLedger, RunRecord, TargetPlan,
+    Ability, Address, Destination, NewRun, PastRun, RunLedger, RunRecord, TargetPlan,
 };
 use inrush_package::Package;
 use inrush_rows::calendar::now_microseconds;
@@ -24,12 +24,18 @@ pub struct ContractPlanner {
     destination: Arc<dyn Destination>,
 }
 
+/// Opens the destination at an address.
+pub type OpenDestination = fn(&Address<'_>) -> inrush_destination::Result<Box<dyn Destination>>;
+
 impl ContractPlanner {
-    /// The planner of this destination.
-    pub fn new(destination: Box<dyn Destination>) -> ContractPlanner {
-        ContractPlanner {
-            destination: Arc::from(destination),
-        }
+    /// Opens the destination at this address.
+    pub fn open(
+        address: &Address<'_>,
+        open: OpenDestination,
+    ) -> inrush_destination::Result<ContractPlanner> {
+        Ok(ContractPlanner {
+            destination: Arc::from(open(address)?),
+        })
     }
 }
 

@@ -22,7 +22,7 @@ pub use lineage::lineage_statement;
 pub use members::{has_members, members_statement};
 pub use run::{Fence, StoredRun};
 pub use schema::{FoundLineage, alter_statements, exists, find, setup_statements};
-pub use switched::{Original, Replaced, SwitchedTable, What};
+pub use switched::{Original, SwitchedTable, What};
 pub use units_and_splits::UnitRow;
 
 use crate::Session;

@@ -263,7 +263,10 @@ pub async fn drop_units(
 
 /// A unit that several streams have begun stays shared even if one stream resumes it: its table is committed, and it
 /// has ranges and reject files for each of its splits. Only a careful load by one stream makes it private again.
-fn keep_shared(plan: &mut Plan, units_kept: &BTreeMap<UnitKey, UnitRow>) -> Result<(), PlanFailure> {
+fn keep_shared(
+    plan: &mut Plan,
+    units_kept: &BTreeMap<UnitKey, UnitRow>,
+) -> Result<(), PlanFailure> {
     for flow in &mut plan.flows {
         let LoadFlow { reading, units, .. } = &mut **flow;
         for unit in units.iter_mut().filter(|unit| !unit.is_shared) {

@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
+use inrush_destination::Abilities;
 use inrush_destination::address::POSTGRES_NAME_BYTES_MAX;
-use inrush_package::{LoadOrder, Package, ServerCopy};
-use inrush_plan::PlanError;
-use inrush_plan::lineage::{self, RunLineage};
+use inrush_package::{Flow, Package, ServerCopy};
+use inrush_plan::build::{self, Built, DestinationFacts, FlowAsked, TargetPlanner};
+use inrush_plan::earlier::EarlierRun;
 use inrush_plan::load_plan::ServerReport;
-use inrush_plan::long_units::share_among;
-use inrush_plan::outputs;
-use inrush_plan::since::sentences_if_all;
-use inrush_plan::{LedgerRecords, MemoryBound, PlanFacts, PlanOptions, abilities, identity};
-use inrush_plan::{earlier::EarlierWork, package_runs::PackageRuns};
+use inrush_plan::{LedgerRecords, MemoryBound, PlanError, PlanOptions, abilities, identity};
 use inrush_rows::ids::RunKey;
+use tokio::runtime::Handle;
+use tokio::task::block_in_place;
 
 use super::flow_request::FlowRequest;
 use super::privileges::{self, Privilege};
@@ -30,152 +29,78 @@ use crate::{DatabaseAddress, Session, catalog, fast_copy, ledger};
 
 /// The key by which the ledger identifies the package and its targets in this database.
 pub async fn run_key(session: &Session, package: &Package) -> Result<RunKey, PlanFailure> {
-    Ok(run_key_of(package, &target_names(session, package).await?))
+    let mut targets = Vec::with_capacity(package.flows.len());
+    for flow in &package.flows {
+        let (schema, table) = target_name(session, flow).await?;
+        targets.push(qualified(&schema, &table));
+    }
+    Ok(identity::run_key(&package.name, &targets))
 }
 
-/// Schema and name of each flow's target. Two flows with the same target are refused, even if they write its name
-/// differently.
-async fn target_names(
-    session: &Session,
-    package: &Package,
-) -> Result<Vec<(String, String)>, PlanFailure> {
-    let mut names = Vec::new();
-    for flow in &package.flows {
-        let name = flow.parsed_table()?;
-        let schema = match name.schema {
-            Some(schema) => schema,
-            None => catalog::default_schema(session, &name.name).await?,
-        };
-        for name in [&schema, &name.name] {
-            if name.len() > POSTGRES_NAME_BYTES_MAX {
-                return Err(PlanError::Mismatch {
-                    flow: flow.shown_name().to_owned(),
-                    what: format!(
-                        "the name `{name}` has {} bytes, and a name of PostgreSQL has at most {POSTGRES_NAME_BYTES_MAX}",
-                        name.len()
-                    ),
-                    hint: "choose a shorter name; the server would truncate it".to_owned(),
-                }
-                .into());
-            }
-        }
-        let target = (schema, name.name);
-        if let Some(first) = names.iter().position(|known| *known == target) {
+/// Schema and name of a flow's target.
+async fn target_name(session: &Session, flow: &Flow) -> Result<(String, String), PlanFailure> {
+    let name = flow.parsed_table()?;
+    let schema = match name.schema {
+        Some(schema) => schema,
+        None => catalog::default_schema(session, &name.name).await?,
+    };
+    for name in [&schema, &name.name] {
+        if name.len() > POSTGRES_NAME_BYTES_MAX {
             return Err(PlanError::Mismatch {
                 flow: flow.shown_name().to_owned(),
                 what: format!(
-                    "its target {}.{} is also the target of flow {}",
-                    target.0,
-                    target.1,
-                    package.flows[first].shown_name()
+                    "the name `{name}` has {} bytes, and a name of PostgreSQL has at most {POSTGRES_NAME_BYTES_MAX}",
+                    name.len()
                 ),
-                hint: "load all rows of a table by one flow, or name another table".to_owned(),
+                hint: "choose a shorter name; the server would truncate it".to_owned(),
             }
             .into());
         }
-        names.push(target);
     }
-    Ok(names)
+    Ok((schema, name.name))
 }
 
-fn run_key_of(package: &Package, names: &[(String, String)]) -> RunKey {
-    let targets: Vec<String> = names
-        .iter()
-        .map(|(schema, name)| qualified(schema, name))
-        .collect();
-    identity::run_key(&package.name, &targets)
-}
-
-/// Makes the plan of a resolved package. The session has no open transaction afterwards. The results of passes over the
-/// files are kept in `key_scans`, which all plans of a run share.
-pub async fn build(
+/// Makes the plan of a resolved package. Called in a runtime. The session has no open transaction afterwards. The results of passes
+/// over the files are kept in `key_scans`, which all plans of a run share.
+pub fn build(
     session: &Session,
     address: &DatabaseAddress,
     package: &Package,
     options: &PlanOptions<'_>,
     key_scans: &KeyScans,
 ) -> Result<Plan, PlanFailure> {
-    abilities::require(package, options, &crate::abilities::abilities())?;
-    let mut server = server_facts::inspect(session, address).await?;
-    if package.run.server_copy != ServerCopy::Plain {
-        server.fast_copy = fast_copy::find(session, server.is_utf8).await?;
-    }
-    // Limits the wait for another session's lock on a target.
-    let lock_timeout = package.run.lock_timeout_ms;
-    session
-        .execute(&format!("SET lock_timeout = {lock_timeout}"), "planning")
-        .await?;
-    let names = target_names(session, package).await?;
-    let run_key = run_key_of(package, &names);
-    let asked = ServerLedger::of_plan(session, &package.run.ledger_schema, options.stop);
-    let request = PlanRequest {
+    let server = wait(options, look_at_server(session, address, package))?;
+    let mut planner = ServerTargets {
         session,
         address,
         package,
         options,
         key_scans,
-        server: &server,
-        run_key: &run_key,
-        runs: PackageRuns::new(&asked, &run_key),
-    };
-
-    let mut notes = Vec::new();
-    let flows = request.flows(&names, &mut notes).await?;
-    options.or_note(members::refuse_targets(&flows))?;
-    let SharedFlows {
-        mut flows,
-        streams,
-        locks_needed,
-    } = request.share(flows)?;
-    let privileges = request.privileges(&flows).await?;
-    let (setup, keeps_lineage) = request.setup(&flows).await?;
-    let EarlierWork {
-        run: earlier,
-        left_out,
-        loaded_notes,
-    } = request.earlier(&mut flows, &privileges, &mut notes).await?;
-    request.refuse_obstacles(&flows, &earlier).await?;
-    notes.extend(request.wal_note());
-    request.refuse_blind().await?;
-    let memory = request.memory(&flows, streams, &earlier);
-    let disk = request.disk(&flows, &earlier).await?;
-    let mut plan = Plan {
-        facts: Arc::new(PlanFacts {
-            package: package.name.clone(),
-            package_hash: package.hash(),
-            plan_hash: String::new(),
-            lineage: RunLineage::default(),
-            run_key,
-            destination: address.describe(),
-            settings: package.run.clone(),
-            streams,
-            memory,
-            batch_rows: package.run.batch_rows as usize,
-            fed_bytes: FED_TRANSACTION_BYTES,
-            nothing_new: sentences_if_all(&flows),
-            left_out,
-            notes,
-            loaded_notes,
-            server_report: ServerReport {
-                version: server.version.clone(),
-                settings: server.settings.clone(),
-            },
-            ledger_records: LedgerRecords::Units,
-            reloads_units_alone: true,
-            paced_by: "`rate_bytes_max`, `replica_lag_bytes_max` or `slot_bytes_max` ask",
-            targets_digest: None,
-        }),
         server,
-        setup,
-        keeps_lineage,
+        abilities: crate::abilities::abilities(),
+        privileges: Vec::new(),
+        setup: Vec::new(),
+        keeps_lineage: false,
+        locks_needed: 0,
+        disk: None,
+    };
+    let ledger = ServerLedger::of_plan(session, &package.run.ledger_schema, options.stop);
+    let Built {
+        facts,
         flows,
-        privileges,
-        disk,
-        locks_needed,
+        earlier,
+    } = build::build(&mut planner, &ledger, package, options)?;
+    let mut plan = Plan {
+        facts: Arc::new(facts),
+        server: planner.server,
+        setup: planner.setup,
+        keeps_lineage: planner.keeps_lineage,
+        flows,
+        privileges: planner.privileges,
+        disk: planner.disk,
+        locks_needed: planner.locks_needed,
         earlier,
     };
-    let readings = plan.flows.iter_mut().map(|flow| &mut flow.reading);
-    outputs::settle(package, readings.collect())?;
     let analyzed = plan
         .flows
         .iter()
@@ -183,99 +108,193 @@ pub async fn build(
     for (flow, is_analyzed) in analyzed.collect::<Vec<bool>>().into_iter().enumerate() {
         plan.flows[flow].is_analyzed = is_analyzed;
     }
-    let plan_hash = identity::digest_of_lines(|see| plan.each_line(see));
-    let facts = Arc::make_mut(&mut plan.facts);
-    facts.lineage = lineage::of_flows(&plan.flows, package);
-    facts.plan_hash = plan_hash;
-    session.execute("SET lock_timeout = 0", "planning").await?;
+    plan.plan_hash = identity::digest_of_lines(|see| plan.each_line(see));
+    wait(options, async {
+        Ok(session.execute("SET lock_timeout = 0", "planning").await?)
+    })?;
     Ok(plan)
 }
 
-/// The inputs of the plan.
-struct PlanRequest<'a> {
+/// The facts of the server. From now on the session waits only for a limited time for another session's lock on a target.
+async fn look_at_server(
+    session: &Session,
+    address: &DatabaseAddress,
+    package: &Package,
+) -> Result<ServerFacts, PlanFailure> {
+    let mut server = server_facts::inspect(session, address).await?;
+    if package.run.server_copy != ServerCopy::Plain {
+        server.fast_copy = fast_copy::find(session, server.is_utf8).await?;
+    }
+    let lock_timeout = package.run.lock_timeout_ms;
+    session
+        .execute(&format!("SET lock_timeout = {lock_timeout}"), "planning")
+        .await?;
+    Ok(server)
+}
+
+/// Waits for the server, until the run is asked to stop. A part of the plan that waits in this way may itself be waited for.
+pub fn wait<T>(
+    options: &PlanOptions<'_>,
+    asking: impl Future<Output = Result<T, PlanFailure>>,
+) -> Result<T, PlanFailure> {
+    let asking = options.stop.unless_asked(asking);
+    let answer = block_in_place(|| Handle::current().block_on(asking));
+    answer.unwrap_or(Err(PlanFailure::Asked(
+        inrush_destination::Error::Interrupted,
+    )))
+}
+
+/// Plans the targets in a server.
+struct ServerTargets<'a> {
     session: &'a Session,
     address: &'a DatabaseAddress,
     package: &'a Package,
     options: &'a PlanOptions<'a>,
     key_scans: &'a KeyScans,
-    server: &'a ServerFacts,
-    run_key: &'a RunKey,
-    runs: PackageRuns<'a>,
-}
-
-/// The flows after their long units were cut into pieces for several streams.
-struct SharedFlows {
-    flows: Vec<FlowPlan>,
-    streams: usize,
-    /// The number of locks that the switch holds at its end.
+    server: ServerFacts,
+    abilities: Abilities,
+    // These are found on the way, and become parts of the plan.
+    privileges: Vec<Privilege>,
+    setup: Vec<String>,
+    keeps_lineage: bool,
     locks_needed: u64,
+    disk: Option<DiskFacts>,
 }
 
-impl PlanRequest<'_> {
-    /// The plan of each flow.
-    async fn flows(
-        &self,
-        names: &[(String, String)],
-        notes: &mut Vec<String>,
-    ) -> Result<Vec<FlowPlan>, PlanFailure> {
-        let mut flows = Vec::new();
-        for (flow, (schema, table)) in self.package.flows.iter().zip(names) {
-            let request = FlowRequest {
-                session: self.session,
-                server: self.server,
-                package: self.package,
-                options: self.options,
-                key_scans: self.key_scans,
-                flow,
-                runs: &self.runs,
-                schema,
-                table,
-            };
-            let planned = flow::plan(&request, notes).await;
-            let Some(mut planned) = self.options.or_note(planned)? else {
-                continue;
-            };
-            if self.package.run.order == LoadOrder::Package {
-                planned.turn = flows.len();
-            }
-            notes.extend(index_rebuild::note(&planned));
-            flows.push(planned);
-        }
-        Ok(flows)
+impl TargetPlanner for ServerTargets<'_> {
+    /// Schema and table.
+    type Name = (String, String);
+    type Flow = FlowPlan;
+    type Earlier = Earlier;
+    type Error = PlanFailure;
+
+    fn abilities(&self) -> &Abilities {
+        &self.abilities
     }
 
-    fn streams_wanted(&self) -> usize {
+    fn target(&self, flow: &Flow) -> Result<((String, String), String), PlanFailure> {
+        let (schema, table) = wait(self.options, target_name(self.session, flow))?;
+        let sql = qualified(&schema, &table);
+        Ok(((schema, table), sql))
+    }
+
+    fn flow(
+        &mut self,
+        asked: &FlowAsked<'_>,
+        (schema, table): &(String, String),
+        notes: &mut Vec<String>,
+    ) -> Result<FlowPlan, PlanFailure> {
+        let request = FlowRequest {
+            session: self.session,
+            server: &self.server,
+            package: asked.package,
+            options: asked.options,
+            key_scans: self.key_scans,
+            flow: asked.flow,
+            runs: asked.runs,
+            schema,
+            table,
+        };
+        abilities::require_of_flow(
+            asked.flow.shown_name(),
+            asked.flow,
+            &asked.package.run,
+            &self.abilities,
+        )?;
+        let planned = wait(self.options, flow::plan(&request, notes))?;
+        notes.extend(index_rebuild::note(&planned));
+        Ok(planned)
+    }
+
+    fn streams_max(&self, streams: usize) -> usize {
         match self.package.run.staging {
-            true => self.options.streams,
+            true => streams,
             // A single transaction needs a single session.
             false => 1,
         }
     }
 
-    /// Cuts long units into pieces for several streams, and computes the number of locks of the switch.
-    fn share(&self, mut flows: Vec<FlowPlan>) -> Result<SharedFlows, PlanError> {
-        let streams_wanted = self.streams_wanted();
-        let streams = share_among(&mut flows, streams_wanted)?;
+    /// Computes the number of locks of the switch, and finds the privileges that the flows need.
+    fn check_flows(&mut self, flows: &[FlowPlan], streams: usize) -> Result<(), PlanFailure> {
         let options = self.options;
-        options.or_note(limits::check_connections(self.server, streams))?;
-        let locks_needed = limits::locks_needed(&flows);
-        options.or_note(limits::check_locks(self.server, locks_needed))?;
-        Ok(SharedFlows {
-            flows,
-            streams,
-            locks_needed,
-        })
+        options.or_note(members::refuse_targets(flows))?;
+        options.or_note(limits::check_connections(&self.server, streams))?;
+        self.locks_needed = limits::locks_needed(flows);
+        options.or_note(limits::check_locks(&self.server, self.locks_needed))?;
+        self.privileges = wait(options, self.find_privileges(flows))?;
+        (self.setup, self.keeps_lineage) = wait(options, self.find_setup(flows))?;
+        Ok(())
     }
 
-    /// The most memory of the load with this number of streams.
+    /// A role that may not read the ledger sees this in the list of privileges.
+    fn can_read_ledger(&self) -> bool {
+        let mut privileges = self.privileges.iter();
+        privileges.all(|privilege| privilege.held || privilege.needed_for != privileges::FOR_LEDGER)
+    }
+
+    fn earlier(
+        &mut self,
+        run: EarlierRun,
+        flows: &[FlowPlan],
+        notes: &mut Vec<String>,
+    ) -> Result<Earlier, PlanFailure> {
+        match run {
+            EarlierRun::None => Ok(Earlier::None),
+            EarlierRun::Loaded(run) => Ok(Earlier::Loaded(Box::new(run))),
+            EarlierRun::Stopped(run) => {
+                let (session, schemas) = (self.session, self.schemas());
+                let found = earlier::stopped(session, schemas, run, flows, self.options, notes);
+                wait(self.options, found)
+            }
+        }
+    }
+
+    fn refuse_lost_ledger(&self, run_key: &RunKey, flows: &[FlowPlan]) -> Result<(), PlanFailure> {
+        let (ledger_schema, _) = self.schemas();
+        let lost = earlier::refuse_lost_ledger(self.session, ledger_schema, run_key, flows);
+        wait(self.options, lost)
+    }
+
+    fn check_targets(
+        &mut self,
+        flows: &mut [FlowPlan],
+        earlier: &Earlier,
+        notes: &mut Vec<String>,
+    ) -> Result<(), PlanFailure> {
+        let options = self.options;
+        wait(options, self.refuse_obstacles(flows, earlier))?;
+        notes.extend(self.wal_note());
+        wait(options, self.refuse_blind())?;
+        self.disk = wait(options, self.find_disk(flows, earlier))?;
+        Ok(())
+    }
+
     fn memory(&self, flows: &[FlowPlan], streams: usize, earlier: &Earlier) -> MemoryBound {
         let is_resumed = matches!(earlier, Earlier::Stopped { .. });
         limits::memory(flows, &self.package.run, streams, is_resumed)
     }
 
+    fn facts(&self, _: &[FlowPlan]) -> DestinationFacts {
+        DestinationFacts {
+            destination: self.address.describe(),
+            batch_rows: self.package.run.batch_rows as usize,
+            fed_bytes: FED_TRANSACTION_BYTES,
+            server_report: ServerReport {
+                version: self.server.version.clone(),
+                settings: self.server.settings.clone(),
+            },
+            ledger_records: LedgerRecords::Units,
+            reloads_units_alone: true,
+            paced_by: "`rate_bytes_max`, `replica_lag_bytes_max` or `slot_bytes_max` ask",
+            targets_digest: None,
+        }
+    }
+}
+
+impl ServerTargets<'_> {
     /// The privileges that the flows need.
-    async fn privileges(&self, flows: &[FlowPlan]) -> Result<Vec<Privilege>, PlanFailure> {
-        let (session, package, server) = (self.session, self.package, self.server);
+    async fn find_privileges(&self, flows: &[FlowPlan]) -> Result<Vec<Privilege>, PlanFailure> {
+        let (session, package, server) = (self.session, self.package, &self.server);
         let found = privileges::find(session, package, server, flows).await;
         let found = self.options.or_note(found)?.unwrap_or_default();
         let published = obstacles::refuse_published_schemas(session, package, server, flows);
@@ -285,7 +304,7 @@ impl PlanRequest<'_> {
 
     /// Statements that create the ledger and the staging schema if they are missing, or alter a ledger of an older
     /// version; and whether the ledger keeps the lineage of the run.
-    async fn setup(&self, flows: &[FlowPlan]) -> Result<(Vec<String>, bool), PlanFailure> {
+    async fn find_setup(&self, flows: &[FlowPlan]) -> Result<(Vec<String>, bool), PlanFailure> {
         let (ledger_schema, staging_schema) = self.schemas();
         let tables = ledger::find(self.session, ledger_schema).await?;
         let stands = tables.are_complete
@@ -307,42 +326,6 @@ impl PlanRequest<'_> {
             statements.push(ledger::members_statement(ledger_schema));
         }
         Ok((statements, tables.lineage != FoundLineage::Closed))
-    }
-
-    /// The work of an earlier run of the package. If only some of the flows are loaded already, these flows are
-    /// removed.
-    async fn earlier(
-        &self,
-        flows: &mut Vec<FlowPlan>,
-        privileges: &[Privilege],
-        notes: &mut Vec<String>,
-    ) -> Result<EarlierWork<Earlier>, PlanFailure> {
-        // A role that may not read the ledger sees this in the list of privileges.
-        let is_readable = privileges
-            .iter()
-            .all(|privilege| privilege.held || privilege.needed_for != privileges::FOR_LEDGER);
-        if !is_readable {
-            return Ok(EarlierWork::of(Earlier::None));
-        }
-        let (session, options) = (self.session, self.options);
-        let found = earlier::find(
-            session,
-            self.schemas(),
-            &self.runs,
-            &self.package.hash(),
-            flows,
-            options,
-            notes,
-        )
-        .await?;
-        // A replay must match the run whose rejects it loads.
-        let is_asked_again = options.again || options.from.is_some() || options.is_replay;
-        if matches!(found.run, Earlier::None) && !is_asked_again {
-            let (ledger_schema, _) = self.schemas();
-            let lost = earlier::refuse_lost_ledger(session, ledger_schema, self.run_key, flows);
-            options.or_note(lost.await)?;
-        }
-        Ok(found)
     }
 
     /// If there is something to load, refuses targets that must be empty and have rows, and names that are taken.
@@ -393,7 +376,7 @@ impl PlanRequest<'_> {
     }
 
     /// The server's disk, if it must have enough space.
-    async fn disk(
+    async fn find_disk(
         &self,
         flows: &[FlowPlan],
         earlier: &Earlier,

@@ -4,18 +4,16 @@ use inrush_destination::address::POSTGRES_NAME_BYTES_MAX;
 use inrush_destination::sums::ColumnForm;
 use inrush_pgclient::{ClientError, native_types};
 use inrush_pgcopy::{NativeShape, PgType};
-use inrush_plan::PlanError;
 use inrush_plan::columns::{KnownColumns, TargetColumns};
 use inrush_plan::resolved_columns::{ColumnTyped, TargetTypes};
-use inrush_rows::cancel::Stop;
+use inrush_plan::{PlanError, PlanOptions};
 use inrush_rows::column::{Column, ColumnType, SpecialType};
 use inrush_rows::native_type::NativeType;
 use inrush_source::{AS_TEXT, read_as_text};
 use tokio_postgres::error::SqlState;
-use tokio::runtime::Handle;
-use tokio::task::block_in_place;
 
 use super::WireForm;
+use super::build::wait;
 use super::flow_target::FlowTarget;
 use crate::catalog::{CatalogColumn, TableFacts};
 use crate::plan::failure::PlanFailure;
@@ -61,7 +59,7 @@ impl ColumnTyped for ColumnForms {
 /// The types of a server, and the target in its catalog if that exists.
 pub struct ServerTypes<'a> {
     session: &'a Session,
-    stop: &'a Stop,
+    options: &'a PlanOptions<'a>,
     facts: Option<&'a TableFacts>,
     /// The server's answers so far.
     natives: Vec<NativeAnswer>,
@@ -81,11 +79,11 @@ impl<'a> ServerTypes<'a> {
     pub fn new(
         session: &'a Session,
         facts: Option<&'a TableFacts>,
-        stop: &'a Stop,
+        options: &'a PlanOptions<'a>,
     ) -> ServerTypes<'a> {
         ServerTypes {
             session,
-            stop,
+            options,
             facts,
             natives: Vec::new(),
         }
@@ -93,13 +91,6 @@ impl<'a> ServerTypes<'a> {
 
     fn columns(&self) -> &[CatalogColumn] {
         self.facts.map_or(&[], |facts| &facts.columns)
-    }
-
-    /// Waits for the server, until the run is asked to stop. The plan is already in a runtime.
-    fn wait<T>(&self, asking: impl Future<Output = T>) -> Result<T, PlanFailure> {
-        let asking = self.stop.unless_asked(asking);
-        let answer = block_in_place(|| Handle::current().block_on(asking));
-        answer.ok_or(PlanFailure::Asked(inrush_destination::Error::Interrupted))
     }
 }
 
@@ -146,8 +137,10 @@ impl TargetTypes for ServerTypes<'_> {
         type_name: &str,
         column: &str,
     ) -> Result<ColumnForms, PlanFailure> {
-        let resolved = self.wait(types::resolve_name(self.session, type_name, column))?;
-        let resolved = resolved.map_err(|error| refused(known, error, type_name, column))?;
+        let resolved = wait(self.options, async {
+            let resolved = types::resolve_name(self.session, type_name, column).await;
+            resolved.map_err(|error| refused(known, error, type_name, column))
+        })?;
         Ok(ColumnForms {
             resolved,
             shape: None,
@@ -165,8 +158,10 @@ impl TargetTypes for ServerTypes<'_> {
         let passing = match self.natives.iter().find(is_same) {
             Some(known) => known.shape.clone(),
             None => {
-                let asking = native_types::passing(self.session, sent, catalog_type);
-                let shape = self.wait(asking)?.map_err(PostgresError::from)?;
+                let shape = wait(self.options, async {
+                    let passing = native_types::passing(self.session, sent, catalog_type);
+                    Ok(passing.await.map_err(PostgresError::from)?)
+                })?;
                 self.natives.push(NativeAnswer {
                     form: sent.clone(),
                     catalog_type,

@@ -8,8 +8,6 @@ use inrush_destination::SplitRecord;
 use inrush_package::Mode;
 use inrush_plan::PlanError;
 use inrush_plan::changed::{self, FilesBefore, PlannedFiles};
-use inrush_plan::earlier::{self, EarlierRun, EarlierWork};
-use inrush_plan::package_runs::PackageRuns;
 use inrush_plan::{PlanOptions, identity};
 use inrush_rows::ids::{FileKey, RunKey, SplitKey, UnitKey};
 use inrush_source::Input;
@@ -19,39 +17,16 @@ use crate::Session;
 use crate::ledger::{Ledger, UnitRow, mark};
 use crate::plan::failure::PlanFailure;
 
-/// Finds the earlier run of the package that matters for this plan. Notes for the user are added to `notes`. If only
-/// some of the flows are loaded already, these flows are removed.
-pub async fn find(
+/// The part of a stopped run's work that the plan can keep.
+pub async fn stopped(
     session: &Session,
     (ledger_schema, staging_schema): (&str, &str),
-    runs: &PackageRuns<'_>,
-    package_hash: &str,
-    flows: &mut Vec<FlowPlan>,
-    options: &PlanOptions<'_>,
-    notes: &mut Vec<String>,
-) -> Result<EarlierWork<Earlier>, PlanFailure> {
-    let work = earlier::find::<_, PlanFailure>(runs, package_hash, flows, options, notes)?;
-    let found = match &work.run {
-        EarlierRun::Loaded(run) => Earlier::Loaded(Box::new(run.clone())),
-        EarlierRun::Stopped(run) => {
-            let (book, run) = (Ledger::new(ledger_schema), run.clone());
-            stopped(session, &book, staging_schema, run, flows, options, notes).await?
-        }
-        EarlierRun::None => Earlier::None,
-    };
-    work.map(|_| Ok(found))
-}
-
-/// The part of a stopped run's work that the plan can keep.
-async fn stopped(
-    session: &Session,
-    book: &Ledger,
-    staging_schema: &str,
     run: RunRecord,
     flows: &[FlowPlan],
     options: &PlanOptions<'_>,
     notes: &mut Vec<String>,
 ) -> Result<Earlier, PlanFailure> {
+    let book = &Ledger::new(ledger_schema);
     let units = book.units(session, run.run_id).await?;
     let planned: Vec<PlannedFiles<'_>> = flows.iter().map(|flow| PlannedFiles::of(flow)).collect();
     let mut before = FilesBefore::new(&planned);

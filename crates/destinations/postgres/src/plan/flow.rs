@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use inrush_package::{Bounds, OneOrMany};
-use inrush_plan::LoadFlow;
 use inrush_plan::PlanError;
+use inrush_plan::{LoadFlow, Writes};
 
 use super::bounds::Interval;
 use super::flow_checks::FlowChecks;
@@ -137,6 +137,7 @@ impl Stages<'_> {
                 sums: None,
                 keeps_versions: self.publishing.publish.keeps_versions(),
                 is_analyzed: false,
+                // Splits that are committed one by one are not loaded again.
                 keeps_pipes: flow.rejects.rows_accepted() > 0
                     && self.publishing.publish.writes() != Writes::EachSplit,
                 units,

@@ -56,7 +56,7 @@ impl FlowColumns {
         let key = key_name.as_deref();
         let key = key.filter(|_| !target.is_routed() || facts.is_none());
         let asked = request.reading(target);
-        let mut types = ServerTypes::new(request.session, facts, request.options.stop);
+        let mut types = ServerTypes::new(request.session, facts, request.options);
         let (read, types) = FlowReading::of(&asked, key, &mut types, notes)?;
         let mut resolved = ResolvedColumns::of(target, &read.columns, types)?;
         if facts.is_none() {

@@ -87,13 +87,6 @@ impl FlowPlan {
         self.reading.target.clone()
     }
 
-    /// True if the data of pipes is kept until the load is done, so that rows which the server refuses can be found.
-    /// False if the flow accepts no rejects, and if its splits are committed one by one, because such rows are not
-    /// loaded again.
-    pub fn keeps_pipes(&self) -> bool {
-        self.reject_limit.rows_accepted() > 0 && !self.commits_each_split()
-    }
-
     /// True if the transaction of the switch inserts rows into an existing target, and does not only change metadata.
     pub fn copies_rows(&self) -> bool {
         match &self.publish {

@@ -69,7 +69,7 @@ use inrush_rows::ids::{FileKey, SplitKey, UnitKey};
 
 use crate::server_facts::ServerFacts;
 
-pub use build::{build, run_key};
+pub use build::{build, run_key, wait};
 pub use disk::DiskFacts;
 pub use earlier::Keepable;
 pub use failure::PlanFailure;

@@ -251,7 +251,7 @@ fn separator(before: &str) -> &'static str {
 
 /// What happens to data that is read from a pipe.
 fn kept_pipes(flow: &FlowPlan) -> &'static str {
-    match flow.keeps_pipes() {
+    match flow.keeps_pipes {
         true => {
             "the data of pipes is kept in the run's folder until the load is done, as long as its \
              disk has 1 GiB free, so that rows that the server refuses become rejects"

@@ -3,8 +3,8 @@
 mod sessions;
 
 use inrush_destination::{
-    LoadedInput, PastRun, PublishStep, Replaced, Result, RunLedger, RunRecord, UndoRequest, UndoneRun,
-    UnitRecord, UnitTotal,
+    LoadedInput, PastRun, PublishStep, Replaced, Result, RunLedger, RunRecord, UndoRequest,
+    UndoneRun, UnitRecord, UnitTotal,
 };
 use inrush_plan::identity;
 use inrush_plan::ledger::unit_detail;

@@ -1,0 +1,257 @@
+//! Makes a plan: the order of its steps is the same for every destination.
+//!
+//! ```text
+//! targets ──> earlier runs ──> flows: reading, target, units ──> streams ──> kept work ──> obstacles ──> memory
+//! ```
+
+use std::ops::DerefMut;
+
+use inrush_destination::{Abilities, RunLedger};
+use inrush_package::{Flow, LoadOrder, Package};
+use inrush_rows::ids::RunKey;
+
+use crate::abilities::require_of_run;
+use crate::earlier::{self, EarlierRun, EarlierWork};
+use crate::error::PlanError;
+use crate::lineage;
+use crate::load_flow::LoadFlow;
+use crate::load_plan::{LedgerRecords, PlanFacts, ServerReport};
+use crate::long_units::share_among;
+use crate::memory::MemoryBound;
+use crate::options::{PlanOptions, PlanRefusal};
+use crate::outputs;
+use crate::package_runs::PackageRuns;
+use crate::{identity, since};
+
+/// The part of making a plan that only its destination can do. [`build`] calls these functions in this order.
+pub trait TargetPlanner {
+    /// The name of a target.
+    type Name;
+    /// A planned flow: the engine's part, and what the destination knows beside it.
+    type Flow: DerefMut<Target = LoadFlow>;
+    /// The work of an earlier run.
+    type Earlier;
+    /// The error of a call that asks the destination.
+    type Error: From<PlanError> + From<inrush_destination::Error> + PlanRefusal;
+
+    /// What the package may ask for.
+    fn abilities(&self) -> &Abilities;
+
+    /// The target of a flow, and its name in SQL by which targets are compared.
+    fn target(&self, flow: &Flow) -> Result<(Self::Name, String), Self::Error>;
+
+    /// Called before the earlier runs of the package are read.
+    fn see_runs(&mut self, _runs: &PackageRuns<'_>) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    /// Plans a flow. Notes for the user are added to `notes`.
+    fn flow(
+        &mut self,
+        asked: &FlowAsked<'_>,
+        target: &Self::Name,
+        notes: &mut Vec<String>,
+    ) -> Result<Self::Flow, Self::Error>;
+
+    /// The most streams that it can serve, if `streams` are asked for.
+    fn streams_max(&self, streams: usize) -> usize;
+
+    /// Called once all flows are planned, and their long units are shared among `streams`: refuses what the destination cannot
+    /// do for all of them together.
+    fn check_flows(&mut self, _flows: &[Self::Flow], _streams: usize) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    /// True if it may read its ledger. Otherwise the plan is only shown.
+    fn can_read_ledger(&self) -> bool {
+        true
+    }
+
+    /// Describes an earlier run, and the part of its work that the flows can keep.
+    fn earlier(
+        &mut self,
+        run: EarlierRun,
+        flows: &[Self::Flow],
+        notes: &mut Vec<String>,
+    ) -> Result<Self::Earlier, Self::Error>;
+
+    /// Refuses to append inputs that a run has already appended, if the ledger does not know that run but the targets do. Not
+    /// called if the user asks to load again.
+    fn refuse_lost_ledger(&self, run_key: &RunKey, flows: &[Self::Flow])
+    -> Result<(), Self::Error>;
+
+    /// Called once it is known what is left to load: refuses targets that cannot take it as they are now.
+    fn check_targets(
+        &mut self,
+        flows: &mut [Self::Flow],
+        earlier: &Self::Earlier,
+        notes: &mut Vec<String>,
+    ) -> Result<(), Self::Error>;
+
+    /// The most memory of the load.
+    fn memory(&self, flows: &[Self::Flow], streams: usize, earlier: &Self::Earlier) -> MemoryBound;
+
+    /// Facts about the destination and its way to load.
+    fn facts(&self, flows: &[Self::Flow]) -> DestinationFacts;
+}
+
+/// A flow that is to be planned.
+pub struct FlowAsked<'a> {
+    /// The package.
+    pub package: &'a Package,
+    /// The flow.
+    pub flow: &'a Flow,
+    /// The options of the plan besides the package.
+    pub options: &'a PlanOptions<'a>,
+    /// The earlier runs of the package.
+    pub runs: &'a PackageRuns<'a>,
+}
+
+/// Facts of a plan that its destination knows. They become [`PlanFacts`].
+pub struct DestinationFacts {
+    /// See [`PlanFacts::destination`].
+    pub destination: String,
+    /// See [`PlanFacts::batch_rows`].
+    pub batch_rows: usize,
+    /// See [`PlanFacts::fed_bytes`].
+    pub fed_bytes: u64,
+    /// See [`PlanFacts::server_report`].
+    pub server_report: ServerReport,
+    /// See [`PlanFacts::ledger_records`].
+    pub ledger_records: LedgerRecords,
+    /// See [`PlanFacts::reloads_units_alone`].
+    pub reloads_units_alone: bool,
+    /// See [`PlanFacts::paced_by`].
+    pub paced_by: &'static str,
+    /// See [`PlanFacts::targets_digest`].
+    pub targets_digest: Option<String>,
+}
+
+/// A plan, up to its hash.
+pub struct Built<F, E> {
+    /// The facts about the whole plan. The hash is still empty.
+    pub facts: PlanFacts,
+    /// The flows.
+    pub flows: Vec<F>,
+    /// The work of an earlier run.
+    pub earlier: E,
+}
+
+/// Makes the plan of a resolved package. Nothing is changed.
+pub fn build<T: TargetPlanner>(
+    planner: &mut T,
+    ledger: &dyn RunLedger,
+    package: &Package,
+    options: &PlanOptions<'_>,
+) -> Result<Built<T::Flow, T::Earlier>, T::Error> {
+    require_of_run(&package.run, options, planner.abilities())?;
+    let targets = targets(planner, package)?;
+    let names: Vec<String> = targets.iter().map(|(_, sql)| sql.clone()).collect();
+    let run_key = identity::run_key(&package.name, &names);
+    let runs = PackageRuns::new(ledger, &run_key);
+    planner.see_runs(&runs)?;
+    let mut notes = Vec::new();
+    let mut flows = Vec::new();
+    for (flow, (target, _)) in package.flows.iter().zip(&targets) {
+        let asked = FlowAsked {
+            package,
+            flow,
+            options,
+            runs: &runs,
+        };
+        let planned = planner.flow(&asked, target, &mut notes);
+        let Some(mut planned) = options.or_note(planned)? else {
+            continue;
+        };
+        if package.run.order == LoadOrder::Package {
+            planned.turn = flows.len();
+        }
+        flows.push(planned);
+    }
+    let streams =
+        share_among(&mut flows, planner.streams_max(options.streams)).map_err(PlanError::from)?;
+    planner.check_flows(&flows, streams)?;
+    let package_hash = package.hash();
+    let EarlierWork {
+        run: earlier,
+        left_out,
+        loaded_notes,
+    } = match planner.can_read_ledger() {
+        true => {
+            let found = &mut flows;
+            earlier::find::<_, T::Error>(&runs, &package_hash, found, options, &mut notes)?
+        }
+        false => EarlierWork::of(EarlierRun::None),
+    };
+    let is_asked_again = options.again || options.from.is_some() || options.is_replay;
+    if planner.can_read_ledger() && matches!(earlier, EarlierRun::None) && !is_asked_again {
+        options.or_note(planner.refuse_lost_ledger(&run_key, &flows))?;
+    }
+    let earlier = planner.earlier(earlier, &flows, &mut notes)?;
+    planner.check_targets(&mut flows, &earlier, &mut notes)?;
+    let memory = planner.memory(&flows, streams, &earlier);
+    let DestinationFacts {
+        destination,
+        batch_rows,
+        fed_bytes,
+        server_report,
+        ledger_records,
+        reloads_units_alone,
+        paced_by,
+        targets_digest,
+    } = planner.facts(&flows);
+    let readings = flows.iter_mut().map(|flow| &mut flow.reading);
+    outputs::settle(package, readings.collect())?;
+    drop(runs);
+    let facts = PlanFacts {
+        package: package.name.clone(),
+        package_hash,
+        plan_hash: String::new(),
+        lineage: lineage::of_flows(&flows, package),
+        run_key,
+        destination,
+        settings: package.run.clone(),
+        streams,
+        memory,
+        batch_rows,
+        fed_bytes,
+        nothing_new: since::sentences_if_all(&flows),
+        left_out,
+        notes,
+        loaded_notes,
+        server_report,
+        ledger_records,
+        reloads_units_alone,
+        paced_by,
+        targets_digest,
+    };
+    Ok(Built {
+        facts,
+        flows,
+        earlier,
+    })
+}
+
+/// The target of each flow, with its name in SQL. Two flows with the same target are refused, even if they write its name
+/// differently.
+fn targets<T: TargetPlanner>(
+    planner: &T,
+    package: &Package,
+) -> Result<Vec<(T::Name, String)>, T::Error> {
+    let mut targets: Vec<(T::Name, String)> = Vec::new();
+    for flow in &package.flows {
+        let (target, sql) = planner.target(flow)?;
+        if let Some(first) = targets.iter().position(|(_, known)| *known == sql) {
+            return Err(T::Error::from(PlanError::Mismatch {
+                flow: flow.shown_name().to_owned(),
+                what: format!(
+                    "its target {sql} is also the target of flow {}",
+                    package.flows[first].shown_name()
+                ),
+                hint: "load all rows of a table by one flow, or name another table".to_owned(),
+            }));
+        }
+        targets.push((target, sql));
+    }
+    Ok(targets)
+}
