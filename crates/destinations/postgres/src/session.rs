@@ -4,7 +4,6 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use inrush_destination::{StreamMeter, Unmetered};
-use inrush_engine::planner::load::Gauge;
 use inrush_pgclient::{DatabaseAddress, ServerConnection};
 use inrush_rows::pace::Pace;
 use tokio_postgres::Row;
@@ -88,13 +87,6 @@ impl Session {
             pace: Arc::clone(pace),
             meter: Arc::clone(meter),
         }
-    }
-
-    /// This connection with a new gauge.
-    pub fn measured(&self) -> (Session, Arc<Gauge>) {
-        let gauge = Arc::<Gauge>::default();
-        let meter: Arc<dyn StreamMeter> = gauge.clone();
-        (self.of_stream(&self.pace, &meter), gauge)
     }
 
     /// Drops the connection without a Terminate message: the server rolls back the open transaction.

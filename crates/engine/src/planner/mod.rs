@@ -8,15 +8,13 @@
 //! |---|---|
 //! | [`run::LoadSteps`] | the steps of a run before its streams: its plan, the lock, the ledger |
 //! | [`sums::DriverSums`], [`sums::BatchSums`] | its own comparison of the rows that were sent with the rows that it has stored |
-//! | [`preflight::MeasuredDestination`] | what a preflight measures beside its trial loads, and the facts for its prediction |
 //!
-//! The destination fills in a [`plan::LoadPlan`], and a preflight tries loads in its `TrialPlace`. [`run::run`] loads such a
-//! plan, and callers use [`crate::driver_trait::Driver`].
+//! The destination fills in a [`plan::LoadPlan`]. [`run::run`] loads such a plan, [`crate::preflight::measure`] predicts its
+//! run, and callers use [`crate::driver_trait::Driver`].
 //!
 //! The other names here are parts that its implementation uses. Nothing else of the engine is public for such a
 //! destination: the modules beside this one are public for those who call the engine (errors, events, options,
 //! reports). A test checks both lists (`crates/inrush/tests/knowledge/planner_surface.rs`).
 
 pub mod load;
-pub mod preflight;
 pub mod run;

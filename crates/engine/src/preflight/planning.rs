@@ -9,7 +9,7 @@ use crate::pipeline::RunOptions;
 use inrush_plan::{ContentChecks, Obstacles, PlanError, PlanOptions};
 
 /// Makes a plan, and adds the obstacles to the findings. Returns an error only if the package itself is wrong.
-pub async fn plan<P>(
+pub async fn plan_with_findings<P>(
     options: &RunOptions<'_>,
     run: &RunSettings,
     build: impl AsyncFnOnce(&PlanOptions<'_>) -> Result<P, PlanError>,

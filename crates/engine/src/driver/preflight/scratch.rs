@@ -11,27 +11,48 @@ use inrush_destination::{
     Result as ContractResult, StreamSetup, TargetPlan, TrialLoad, TrialPlace, TrialScope,
     TrialStream, UnitPart, UnitRecord, UnitStream, WriteMode, Written,
 };
-use inrush_package::Package;
+use inrush_package::{Connection, Package};
 use inrush_rows::ids::{RunName, UnitKey};
 
-use super::measure::ContractPreflight;
-use crate::error::Error;
+use crate::driver::OpenDestination;
+use crate::driver::plan::ContractPlan;
 use crate::pipeline::RunOptions;
 
 /// The folder that a preflight makes beside the destination and removes again, so that an interrupt handler can remove
 /// it too. `None` if the destination has no path.
 pub fn folder(package: &Package, options: &RunOptions<'_>) -> Option<PathBuf> {
+    folder_beside(package, &options.folder)
+}
+
+/// The same; a relative path of the destination begins in this folder.
+fn folder_beside(package: &Package, folder: &Path) -> Option<PathBuf> {
     let connection = package.single_connection().ok()?;
     let kind = DestinationKind::of(connection.address())?;
-    let place = options.folder.join(kind.path()?);
+    let place = folder.join(kind.path()?);
     let name = format!(".inrush-preflight-{}", std::process::id());
     Some(place.parent().unwrap_or(Path::new("")).join(name))
 }
 
+/// The settings of temporary destinations.
+#[derive(Clone, Copy)]
+pub struct ScratchSettings<'a> {
+    /// Opens them.
+    pub open: OpenDestination,
+    /// The package.
+    pub package: &'a Package,
+    /// The connection of the real destination.
+    pub connection: &'a Connection,
+    /// The folder in which relative paths begin.
+    pub folder: &'a Path,
+    /// The folder of Python packages in which drivers are looked for, if there is one.
+    pub site_packages: Option<&'a Path>,
+}
+
 /// The folder; removed on drop.
 pub struct Scratch<'a> {
-    /// The preflight whose plan is tried.
-    preflight: &'a ContractPreflight<'a>,
+    settings: ScratchSettings<'a>,
+    /// The plan that is tried.
+    plan: &'a ContractPlan,
     folder: PathBuf,
     /// The folder of one temporary destination at a time. Files beside the destination's own file, such as a log, are
     /// removed with it.
@@ -40,40 +61,47 @@ pub struct Scratch<'a> {
     url: String,
 }
 
-impl<'a> Scratch<'a> {
-    /// Makes the folder; `None` if the destination cannot have a temporary one beside it.
-    pub fn make(preflight: &'a ContractPreflight<'a>) -> Result<Option<Scratch<'a>>, Error> {
-        let Some(folder) = folder(preflight.package, preflight.options) else {
+impl<'a> ScratchSettings<'a> {
+    /// Makes the folder for trials of this plan; `None` if the destination cannot have a temporary one beside it.
+    pub fn make(
+        self,
+        destination: &dyn Destination,
+        plan: &'a ContractPlan,
+    ) -> ContractResult<Option<Scratch<'a>>> {
+        let Some(folder) = folder_beside(self.package, self.folder) else {
             return Ok(None);
         };
         let inner = folder.join("one");
         let absolute = std::path::absolute(&inner).unwrap_or_else(|_| inner.clone());
-        let Some(url) = preflight.destination.scratch(&absolute) else {
+        let Some(url) = destination.scratch(&absolute) else {
             return Ok(None);
         };
         make_folder(&folder)?;
         Ok(Some(Scratch {
-            preflight,
+            settings: self,
+            plan,
             folder,
             inner,
             url,
         }))
     }
+}
 
+impl Scratch<'_> {
     /// Opens a temporary destination in the inner folder.
     fn open(&self) -> ContractResult<Box<dyn Destination>> {
-        let ContractPreflight {
+        let ScratchSettings {
             open,
             package,
             connection,
-            options,
-            ..
-        } = self.preflight;
+            folder,
+            site_packages,
+        } = self.settings;
         open(&Address {
             url: &self.url,
             options: &connection.options,
-            folder: &options.folder,
-            site_packages: options.site_packages.as_deref(),
+            folder,
+            site_packages,
             ledger_schema: &package.run.ledger_schema,
         })
     }
@@ -83,7 +111,7 @@ impl TrialPlace for Scratch<'_> {
     fn begin(&self, target: usize, _: TrialScope) -> ContractResult<Box<dyn TrialLoad + '_>> {
         let folder = InnerFolder::make(&self.inner)?;
         let destination = self.open()?;
-        let plan = self.preflight.plan;
+        let plan = self.plan;
         let planned = &plan.flows[target].target;
         let target = TargetPlan {
             name: destination.target_name(None, &planned.name.name)?,
@@ -123,11 +151,8 @@ impl Drop for Scratch<'_> {
     }
 }
 
-fn make_folder(path: &Path) -> Result<(), Error> {
-    std::fs::create_dir(path).map_err(|source| Error::Folder {
-        path: path.display().to_string(),
-        source,
-    })
+fn make_folder(path: &Path) -> ContractResult<()> {
+    std::fs::create_dir(path).map_err(ContractError::file("cannot create the folder", path))
 }
 
 /// The folder of one temporary destination; removed on drop.
@@ -135,7 +160,7 @@ struct InnerFolder<'a>(&'a Path);
 
 impl InnerFolder<'_> {
     fn make(path: &Path) -> ContractResult<InnerFolder<'_>> {
-        std::fs::create_dir(path).map_err(ContractError::file("cannot create the folder", path))?;
+        make_folder(path)?;
         Ok(InnerFolder(path))
     }
 }
