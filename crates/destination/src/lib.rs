@@ -23,6 +23,7 @@ pub mod layout;
 pub mod ledger_records;
 pub mod ledger_row;
 pub mod loading;
+pub mod measured_plan;
 pub mod members;
 pub mod merge;
 pub mod publishing;
@@ -58,6 +59,10 @@ pub use ledger_records::{
 };
 pub use ledger_row::LedgerRow;
 pub use loading::{LoadWatch, MeteredPhase, StreamMeter, StreamSetup, Unmetered, Watched};
+pub use measured_plan::{
+    Available, LogSpeed, MeasuredLoad, MeasuredPlan, NetworkSpeed, PieceOfWork,
+    SecondsAroundStreams, SecondsBesideRows, TriedTarget,
+};
 pub use members::{AddedMembers, MEMBERS_BYTES_MAX, MemberNumbers, MembersPlan};
 pub use publishing::{
     MergedRows, NoSource, PublishStep, Published, PublishedPartition, RefusedStagedRow,

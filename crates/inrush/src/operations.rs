@@ -14,6 +14,7 @@ use inrush_engine::shares::ShareLoaded;
 use inrush_engine::upkeep::{LedgerOptions, PastRuns};
 use inrush_openlineage::{Destination as EventsTo, Emitter, End};
 use inrush_package::{Connection, JOB_NAMESPACE, Package};
+use inrush_plan::contract::folder_beside;
 
 use crate::ConnectionDefaults;
 use crate::registry::{self, driver_of, ledger_of};
@@ -121,7 +122,8 @@ pub fn preflight_of(
 /// The folder that a preflight makes beside the destination and removes at its end. A caller that ends the process
 /// earlier has to remove the folder itself. `None` if there is no place beside the destination.
 pub fn scratch_folder(package: &Package, options: &RunOptions<'_>) -> Option<PathBuf> {
-    scratch::folder(package.single_connection().ok()?.address(), &options.folder)
+    let connection = package.single_connection().ok()?;
+    folder_beside(connection.address(), &options.folder)
 }
 
 /// The past runs in the ledger of a connection's destination. A destination other than a server is opened.

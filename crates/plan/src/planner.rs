@@ -4,6 +4,7 @@
 //! Planner
 //!   plan -> PackagePlan        nothing is changed
 //!     load_plan, earlier         what the run will load, and what earlier runs have done
+//!     measured                   what a preflight asks the destination about the plan
 //!     begin -> BegunRun          the lock is held, and the run is in the ledger
 //!     join -> JoinedRun          another process holds the lock
 //! ```
@@ -14,7 +15,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use inrush_destination::{OpenRun, RunLedger, RunRecord};
+use inrush_destination::{MeasuredPlan, OpenRun, RunLedger, RunRecord};
 use inrush_fault::Fault;
 use inrush_package::Package;
 use inrush_rows::ids::{RunName, UnitKey};
@@ -23,7 +24,10 @@ use crate::driver_error::DriverError;
 use crate::error::PlanError;
 use crate::kept_units::KeptUnits;
 use crate::load_plan::LoadPlan;
+use crate::load_unit::LoadUnit;
 use crate::options::PlanOptions;
+use crate::places::UnitPlace;
+use crate::work_items::Committed;
 
 /// Makes plans for one destination.
 pub trait Planner {
@@ -64,6 +68,12 @@ pub trait PackagePlan: fmt::Debug + fmt::Display {
 
     /// Writes its steps as a script in the destination's SQL. A step that a script cannot perform is a comment.
     fn fmt_script(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+
+    /// The part of a unit that earlier attempts of the run have committed, as far as the plan knows it.
+    fn committed<'a>(&'a self, place: UnitPlace, unit: &LoadUnit) -> Committed<'a>;
+
+    /// The plan as its destination measures it for a preflight.
+    fn measured(&self) -> Result<Box<dyn MeasuredPlan + '_>, PlanError>;
 
     /// Takes the lock of the run, and enters the run into the ledger. `None` if the package must be planned again: the plan may be
     /// outdated, because it was made without the lock.

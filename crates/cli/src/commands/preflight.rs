@@ -56,7 +56,7 @@ pub fn preflight(
         ..RunOptions::default()
     };
     drop(guard);
-    let scratch = inrush::scratch_folder(&reached.package, &options, &defaults);
+    let scratch = inrush::scratch_folder(&reached.package, &options);
     let _guard = match scratch {
         // An opened database may have created a file, which can be removed only after it is closed.
         Some(_) => signals::stop_cleanly(&stop, Left::Nothing(scratch)),

@@ -27,7 +27,7 @@ mod old_tables;
 mod partition_tree;
 mod plan;
 mod planner;
-// TEMP mod preflight;
+mod preflight;
 mod ranges;
 mod row_numbers;
 mod server_facts;

@@ -3,12 +3,13 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use inrush_destination::{Address, Result as ContractResult, RunLedger, RunRecord};
+use inrush_destination::{Address, MeasuredPlan, Result as ContractResult, RunLedger, RunRecord};
 use inrush_package::Package;
 use inrush_plan::driver_error::DriverError;
 use inrush_plan::load_plan::LoadPlan;
 use inrush_plan::planner::{BegunRun, EarlierFound, JoinedRun, PackagePlan, Planner, RunEntry};
-use inrush_plan::{PlanError, PlanOptions};
+use inrush_plan::work_items::Committed;
+use inrush_plan::{LoadUnit, PlanError, PlanOptions, UnitPlace};
 use inrush_rows::cancel::Stop;
 use inrush_system::runtime::runtime;
 use tokio::runtime::Handle;
@@ -18,6 +19,7 @@ use super::load::entry::Entry;
 use super::plan::begin_steps::{PREPARE, PrepareStep};
 use super::plan::routing::KeyScans;
 use super::plan::{self, Earlier, Plan, PlanFailure};
+use super::preflight::{MeasuredServer, ServerFacts};
 use super::server_ledger::ServerLedger;
 use super::{ConnectionDefaults, DatabaseAddress, PostgresError, Session};
 
@@ -247,6 +249,38 @@ impl PackagePlan for MadePlan {
             Ok(ledger.holder(control.session()?, &plan.run_key).await?)
         })?;
         Ok(holder.map(|holder| LedgerError::from(holder).into()))
+    }
+
+    fn committed<'a>(&'a self, _: UnitPlace, unit: &LoadUnit) -> Committed<'a> {
+        match &self.plan.earlier {
+            Earlier::Stopped {
+                kept, unfinished, ..
+            } => match unfinished.get(&unit.key) {
+                Some(splits) => Committed::Splits(Box::new(|key| splits.contains(key))),
+                None if kept.contains(&unit.key) => Committed::All,
+                None => Committed::Nothing,
+            },
+            _ => Committed::Nothing,
+        }
+    }
+
+    fn measured(&self) -> Result<Box<dyn MeasuredPlan + '_>, PlanError> {
+        let plan = &self.plan;
+        for planned in plan.members() {
+            planned.members.rehearse();
+        }
+        let (session, server) = self.server.wait(&self.stop, async |control| {
+            let session = control.session()?;
+            Ok((session.clone(), ServerFacts::ask(session, plan).await?))
+        })?;
+        Ok(Box::new(MeasuredServer {
+            runtime: &self.server.runtime,
+            address: &self.server.address,
+            session,
+            plan,
+            stop: &self.stop,
+            server,
+        }))
     }
 
     fn fmt_script(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

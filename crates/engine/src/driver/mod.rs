@@ -3,7 +3,7 @@
 //! The caller has the list of destinations. It opens a [`Planner`] for a destination, which plans a package; the driver runs the
 //! plan ([`run`](mod@crate::run)), or measures it ([`preflight`](mod@crate::preflight)).
 
-// TEMP mod preflight;
+mod preflight;
 
 use std::fmt;
 use std::path::Path;
@@ -83,7 +83,7 @@ impl<'a> Driver<'a> {
         preflight_options: &PreflightOptions,
         report: &mut PreflightReport,
     ) -> Result<(), Error> {
-        todo!() // TEMP
+        preflight::preflight(self, package, options, preflight_options, report)
     }
 
     /// The planner of the destination that a package names.

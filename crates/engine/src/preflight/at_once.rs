@@ -6,19 +6,6 @@ use std::thread::ScopedJoinHandle;
 use crate::error::Error;
 use crate::report::loader_cpu_s;
 
-/// Calls the function with each item at the same time, each on its own thread. Fails if a thread cannot be started.
-pub fn on_a_thread_each<W: Send, T: Send>(
-    works: impl Iterator<Item = W>,
-    work: &(impl Fn(W) -> T + Sync),
-) -> Result<Vec<T>, Error> {
-    std::thread::scope(|scope| {
-        let begin = |one| std::thread::Builder::new().spawn_scoped(scope, move || work(one));
-        let threads: Result<Vec<_>, _> = works.map(begin).collect();
-        let threads = threads.map_err(|source| Error::Threads { source })?;
-        Ok(threads.into_iter().map(join).collect())
-    })
-}
-
 /// Prepares this number of threads one after the other, each with its number from 0. Once all are prepared, lets them work at
 /// the same time. Fails with the first error; if a thread could not be prepared, none works.
 pub fn at_the_same_time<P, T: Send>(

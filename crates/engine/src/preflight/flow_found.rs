@@ -38,7 +38,7 @@ pub struct FlowFound {
     pub of_unknown_size: Vec<String>,
     /// True if each of the flow's files has one reader, which feeds all streams.
     pub is_fed: bool,
-    /// Bytes that `rate_bytes_max` counts for each byte of text, if the destination takes rows as Arrow batches.
+    /// Bytes that `rate_bytes_max` counts for each byte of text.
     pub paced_of_text: f64,
     /// The measured units, each with its sample. If one sample serves all units, it is the only entry and has no unit.
     pub works: Vec<(Option<usize>, Vec<Portion>)>,

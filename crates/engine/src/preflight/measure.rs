@@ -3,15 +3,17 @@
 
 use std::sync::Arc;
 
-use inrush_destination::{ExpectedLoad, LoadVolume};
+use inrush_destination::{ExpectedLoad, MeasuredPlan};
 use inrush_source::ExpectedReading;
 
 use super::client::Client;
 use super::decode::MakeEncoder;
 use super::flow_found::FlowFound;
-use super::predict::{self, RunCosts};
-use super::result::{Finding, PreflightReport, PreflightStep, StepFound, Weight};
+use super::measured_work::{MeasuredWork, ServerFound};
+use super::predict;
+use super::result::{Finding, PreflightReport, PreflightStep, Weight};
 use super::trial::{TrialFlow, TrialFound, TrialSettings, Trials};
+use super::work_left::{CommittedPart, WorkLeft};
 use super::{MeasuringTime, PreflightOptions, files, findings, steps};
 use crate::error::Error;
 use crate::pipeline::RunOptions;
@@ -19,59 +21,29 @@ use inrush_plan::load_flow::LoadFlow;
 use inrush_plan::load_plan::LoadPlan;
 use inrush_plan::source_paces::source_paces;
 
-/// A plan with its destination. [`measure`] calls these functions in the order in which they are listed.
-pub trait MeasuredDestination {
-    /// The measurements of the destination.
-    type Found;
-
+/// A run that is measured and predicted.
+pub struct MeasuredRun<'a> {
     /// The plan.
-    fn plan(&self) -> LoadPlan;
-
+    pub plan: &'a LoadPlan,
+    /// The plan, as its destination knows it. Its targets are the flows.
+    pub destination: &'a dyn MeasuredPlan,
+    /// Tells what earlier runs have committed.
+    pub committed: CommittedPart<'a>,
     /// The options of the run.
-    fn options(&self) -> &RunOptions<'_>;
-
+    pub options: &'a RunOptions<'a>,
     /// The options of the preflight itself.
-    fn preflight_options(&self) -> &PreflightOptions;
-
-    /// The flows that have rows left to load, the largest first, each with its sample.
-    fn flows(&self) -> Result<Vec<FlowFound>, Error>;
-
-    /// Makes encoders of a flow's rows; `None` if the destination takes batches.
-    fn encoder(&self, _flow: usize) -> Option<MakeEncoder<'_>> {
-        None
-    }
-
-    /// Measures how fast the destination takes the rows of the flows ([`Trials::measure`]), and figures that only this
-    /// destination has.
-    fn destination(&self, trials: &mut Trials<'_>) -> Result<Self::Found, Error>;
-
-    /// The amount that the load is expected to write; `None` if the measurements do not show it.
-    fn volume(&self, flows: &[FlowFound], destination: &Self::Found) -> Option<LoadVolume>;
-
-    /// The hazards of the destination for such a load, as [`Destination::hazards`](inrush_destination::Destination::hazards)
-    /// answers.
-    fn hazards(&self, expected: &ExpectedLoad) -> inrush_destination::Result<Vec<Finding>>;
-
-    /// The measurement of the network to the destination. `why_not` is the reason if the network is not measured.
-    fn network(&self, flows: &[FlowFound], destination: &Self::Found, why_not: &str) -> StepFound;
-
-    /// The measurement of a server's log; `None` if the destination has no log.
-    fn log(&self, _: &[FlowFound], _: &Self::Found, _why_not: &str) -> Option<StepFound> {
-        None
-    }
-
-    /// The costs of the run that the destination knows, for the prediction.
-    fn run_costs(&self, flows: &[FlowFound], destination: &Self::Found) -> RunCosts;
+    pub preflight_options: &'a PreflightOptions,
+    /// Seconds that planning took.
+    pub plan_s: f64,
 }
 
 /// Measures each step and all of them together, and predicts the run.
-pub fn measure<D: MeasuredDestination>(
-    measured: &D,
-    report: &mut PreflightReport,
-) -> Result<(), Error> {
-    let plan = measured.plan();
+pub fn measure(run: &MeasuredRun<'_>, report: &mut PreflightReport) -> Result<(), Error> {
+    let MeasuredRun {
+        plan, destination, ..
+    } = *run;
     let streams = plan.streams;
-    let client = Client::of(&plan, measured.options(), measured.preflight_options());
+    let client = Client::of(plan, run.options, run.preflight_options);
     let mut expected = ExpectedReading {
         streams,
         seconds: None,
@@ -80,13 +52,14 @@ pub fn measure<D: MeasuredDestination>(
         streams,
         volume: None,
     };
-    report.findings.extend(of_destination(measured, &load));
+    report.findings.extend(of_destination(destination, &load));
     let early = hazards(&plan.flows, &expected);
     if early.iter().any(|found| found.weight == Weight::Stops) {
         report.findings.extend(early);
         return Ok(());
     }
-    let mut flows = measured.flows()?;
+    let left = WorkLeft::of(plan, run.committed);
+    let mut flows = left.flows(destination.tries_units())?;
     let read = client.read(&mut flows)?;
     let measuring_time = MeasuringTime::of(flows.len());
     for found in &mut flows {
@@ -105,7 +78,7 @@ pub fn measure<D: MeasuredDestination>(
     for found in &mut flows {
         let flow = &plan.flows[found.index];
         let units = flow.units.iter().collect();
-        let encoder = measured.encoder(found.index);
+        let encoder = encoder(destination, found.index);
         let mut flow = TrialFlow {
             found,
             reading: &flow.reading,
@@ -116,7 +89,15 @@ pub fn measure<D: MeasuredDestination>(
         flow.decode(&client, encoder.as_ref(), measuring_time.step)?;
         trials.flows.push(flow);
     }
-    let destination = measured.destination(&mut trials)?;
+    let network = destination.network(streams);
+    let network = trials.found.available(PreflightStep::Network, network)?;
+    trials.measure_in(destination.trial_place())?;
+    let log = destination.log(streams);
+    let has_log = !matches!(log, Ok(None));
+    let log = match log.transpose() {
+        Some(log) => trials.found.available(PreflightStep::Log, log)?,
+        None => None,
+    };
     let tried = trials.found;
     for found in &flows {
         let reading = &plan.flows[found.index].reading;
@@ -124,35 +105,54 @@ pub fn measure<D: MeasuredDestination>(
         report.findings.extend(rejected);
     }
     report.findings.extend(tried.findings.iter().cloned());
-    load.volume = measured.volume(&flows, &destination);
-    if load.volume.is_some() {
-        report.findings.extend(of_destination(measured, &load));
-    }
+    let server = ServerFound {
+        plan_s: run.plan_s,
+        network,
+        log,
+    };
+    let work = MeasuredWork::new((plan, destination), &left, &flows, server);
+    let volume = work.volume();
+    load.volume = Some(volume);
+    report.findings.extend(of_destination(destination, &load));
     let splits = plan.flows.iter().map(|flow| flow.splits());
     report.files = files::of_all(splits, &flows, read.cached_share);
     report.steps = steps::client(&flows, &read, streams);
     let why_not = |step| tried.why_not(step);
-    let network = measured.network(&flows, &destination, why_not(PreflightStep::Network));
+    let network = steps::network(
+        &flows,
+        work.load.network.as_ref(),
+        why_not(PreflightStep::Network),
+    );
     let alone = steps::destination(&flows, streams, why_not(PreflightStep::Destination));
-    let log = measured.log(&flows, &destination, why_not(PreflightStep::Log));
+    let log = steps::log(&work.load, why_not(PreflightStep::Log));
     let together = steps::together(&flows, why_not(PreflightStep::Together));
+    let log = Some(log).filter(|_| has_log);
     let of_destination = [Some(network), Some(alone), log, Some(together)];
     report.steps.extend(of_destination.into_iter().flatten());
-    let costs = measured.run_costs(&flows, &destination);
+    let costs = work.run_costs(&volume);
     let paces = source_paces(&plan.flows);
     let found = (flows.as_slice(), &read);
-    predict::predict(&plan, measured.options(), found, &paces, costs, report);
+    predict::predict(plan, run.options, found, &paces, costs, report);
     expected.seconds = report.prediction.as_ref().map(|found| found.predicted_s);
     report.findings.extend(hazards(&plan.flows, &expected));
     for found in &flows {
-        report.findings.extend(of_reading(&plan, found));
+        report.findings.extend(of_reading(plan, found));
     }
     Ok(())
 }
 
+/// Makes encoders of a flow's rows; `None` if the destination takes batches.
+fn encoder(destination: &dyn MeasuredPlan, flow: usize) -> Option<MakeEncoder<'_>> {
+    destination.encoder(flow)?;
+    Some(Box::new(move || {
+        let encoder = destination.encoder(flow);
+        encoder.expect("a destination that encodes rows of a flow does so in each thread")
+    }))
+}
+
 /// The hazards of the destination. If it cannot be asked, a note says so.
-fn of_destination<D: MeasuredDestination>(measured: &D, load: &ExpectedLoad) -> Vec<Finding> {
-    let asked = measured.hazards(load);
+fn of_destination(destination: &dyn MeasuredPlan, load: &ExpectedLoad) -> Vec<Finding> {
+    let asked = destination.hazards(load);
     asked.unwrap_or_else(|error| {
         vec![Finding::tells(format!(
             "the settings of the destination could not be read: {}",

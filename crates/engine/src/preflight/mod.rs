@@ -5,8 +5,11 @@
 //! [`planning`] gathers obstacles of the run as [`findings`]; [`sample`] chooses pieces of the files and tables. [`read`] and
 //! [`decode`] measure the loader's own steps, and [`source_read`] a source database; [`model`] turns measurements into seconds,
 //! by arithmetic alone. [`measure`] has the order of the measurements. [`trial`] measures how fast the destination takes rows,
-//! alone and with all steps [`together`], by the trial loads of the contract.
-//! [`client`], [`files`], [`steps`] and [`predict`] are shared by all destinations.
+//! alone and with all steps [`together`], by the trial loads of the contract. [`work_left`] lists the work that is left,
+//! [`measured_work`] adds its measurements, and [`predict`] predicts the run.
+//!
+//! All of this is the same for every destination. A destination adds what only it can measure or know, by
+//! [`MeasuredPlan`](inrush_destination::MeasuredPlan).
 
 pub(crate) mod at_once;
 pub mod capacity;
@@ -16,6 +19,7 @@ pub(crate) mod files;
 pub(crate) mod findings;
 pub(crate) mod flow_found;
 pub(crate) mod measure;
+pub(crate) mod measured_work;
 pub(crate) mod measuring_time;
 pub(crate) mod model;
 pub(crate) mod planning;
@@ -32,6 +36,7 @@ pub(crate) mod steps;
 pub(crate) mod throughput;
 pub(crate) mod together;
 pub(crate) mod trial;
+pub(crate) mod work_left;
 
 use std::time::Duration;
 
@@ -39,8 +44,8 @@ use inrush_package::Package;
 
 use crate::pipeline::RunOptions;
 
-pub(crate) use self::findings::record_input_error;
 pub(crate) use self::measuring_time::MeasuringTime;
+pub(crate) use self::planning::{missing_inputs, plan_with_findings};
 pub use self::result::{
     FilesFound, Finding, PREFLIGHT_VERSION, PreflightReport, PreflightStep, StepFound, Weight,
     preflight_schema,

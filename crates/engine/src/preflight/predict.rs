@@ -1,5 +1,4 @@
-//! Predicts a run: passes the measurements, and what the destination knows of its run ([`RunCosts`]), to the model, and
-//! formats its answer.
+//! Predicts a run: passes the measurements and the costs of the run ([`RunCosts`]) to the model, and formats its answer.
 
 use std::sync::Arc;
 
@@ -22,8 +21,7 @@ use inrush_plan::load_plan::PlanFacts;
 /// A load longer than this has effects that a trial of a few seconds does not show.
 const SHORT_S: f64 = 60.0;
 
-/// The costs of a run that its destination knows, besides the speed of the rows.
-#[derive(Default)]
+/// The costs of a run, besides the speed of the rows.
 pub struct RunCosts {
     /// True if an earlier run has loaded every row and was stopped before its publish.
     pub is_loaded: bool,
@@ -39,9 +37,9 @@ pub struct RunCosts {
     pub split_s: f64,
     /// The seconds before the streams and after them; the seconds of the streams are not set.
     pub around: PredictedPhases,
-    /// The speeds of a server; `None` if the destination is not a server, or is not measured as one.
+    /// The speeds of a server; `None` if neither the network nor a log was measured.
     pub server: Option<ServerSpeeds>,
-    /// What the prediction does not cover.
+    /// The parts of the run that the prediction does not cover, each in words.
     pub leaves_out: Vec<String>,
     /// One more thing that the prediction does not cover, if the load takes more than a minute.
     pub leaves_out_if_long: Option<String>,

@@ -1,5 +1,7 @@
 //! Combines the measurements of all flows into one line for each step.
 
+use inrush_destination::{MeasuredLoad, NetworkSpeed};
+
 use super::decode::Decoded;
 use super::flow_found::FlowFound;
 use super::read::ReadFound;
@@ -233,6 +235,61 @@ pub fn destination(flows: &[FlowFound], streams: usize, why_not: &str) -> StepFo
         note: all
             .is_none()
             .then(|| format!("not measured with all streams: {why_not}")),
+    }
+}
+
+/// The measurement of the network to the destination.
+pub fn network(flows: &[FlowFound], network: Option<&NetworkSpeed>, why_not: &str) -> StepFound {
+    let text_of_sent = text_of_sent(flows);
+    match network {
+        Some(network) => StepFound {
+            step: PreflightStep::Network,
+            one_bytes_s: Some(network.one_bytes_s * text_of_sent),
+            all_bytes_s: Some(network.all_bytes_s * text_of_sent),
+            rows_s: None,
+            sample_bytes: network.bytes,
+            took_s: network.took_s,
+            note: Some(format!("round trip {:.2} ms", network.round_trip_s * 1e3)),
+        },
+        None => StepFound::not_measured(PreflightStep::Network, why_not),
+    }
+}
+
+/// The measurement of the destination's log.
+pub fn log(load: &MeasuredLoad, why_not: &str) -> StepFound {
+    let table_bytes = load.table_bytes();
+    match &load.log {
+        Some(log) if table_bytes > 0.0 => {
+            // The log gets about as many bytes as the tables.
+            let text_of_table = load.text_bytes() / table_bytes;
+            StepFound {
+                step: PreflightStep::Log,
+                one_bytes_s: None,
+                all_bytes_s: Some(log.all_bytes_s * text_of_table),
+                rows_s: None,
+                sample_bytes: (log.bytes as f64 * text_of_table) as u64,
+                took_s: log.took_s,
+                note: Some(format!(
+                    "{}; a COMMIT that has little to flush takes {:.1} ms",
+                    log.setting,
+                    log.commit_s * 1e3
+                )),
+            }
+        }
+        _ => StepFound::not_measured(PreflightStep::Log, why_not),
+    }
+}
+
+/// Bytes of text for each byte that is sent, of all flows.
+pub fn text_of_sent(flows: &[FlowFound]) -> f64 {
+    let text: f64 = flows.iter().map(FlowFound::text_bytes_left).sum();
+    let sent: f64 = flows
+        .iter()
+        .map(|flow| flow.text_bytes_left() / flow.text_of_sent())
+        .sum();
+    match sent > 0.0 {
+        true => text / sent,
+        false => 1.0,
     }
 }
 

@@ -10,12 +10,14 @@ mod build;
 mod columns;
 mod earlier;
 mod flow;
+mod measured;
 mod member_numbers;
 mod members;
 mod merge;
 mod planner;
 mod print;
 mod refuse;
+mod scratch;
 mod units;
 mod unplanned;
 
@@ -31,7 +33,8 @@ use crate::load_plan::{LoadPlan, PlanFacts};
 use crate::{UnitAccounts, UnitPlace};
 
 pub use self::build::build;
-pub use self::planner::{ContractPlanner, OpenDestination, targets};
+pub use self::planner::{ContractPlanner, OpenDestination};
+pub use self::scratch::folder_beside;
 
 /// A package resolved against real files and a destination that implements the contract.
 #[derive(Clone, Debug)]

@@ -4,24 +4,35 @@ use std::fmt;
 use std::sync::Arc;
 
 use inrush_destination::{
-    Ability, Address, Destination, NewRun, PastRun, RunLedger, RunRecord, TargetPlan,
+    Ability, Address, Destination, MeasuredPlan, NewRun, PastRun, RunLedger, RunRecord, TargetPlan,
 };
 use inrush_package::Package;
 use inrush_rows::calendar::now_microseconds;
 use inrush_rows::ids::RunId;
 
+use super::measured::MeasuredContract;
+use super::scratch::ScratchSettings;
 use super::{ContractEarlier, ContractPlan, build, member_numbers, print};
 use crate::error::PlanError;
 use crate::kept_units;
 use crate::load_plan::LoadPlan;
+use crate::load_unit::LoadUnit;
 use crate::options::PlanOptions;
 use crate::package_runs::PackageRuns;
+use crate::places::UnitPlace;
 use crate::planner::{BegunRun, EarlierFound, JoinedRun, PackagePlan, Planner, RunEntry};
 use crate::unit_index::UnitAccounts;
+use crate::work_items::Committed;
 
 /// The planner of a destination of the contract.
 pub struct ContractPlanner {
-    destination: Arc<dyn Destination>,
+    opened: Arc<Opened>,
+}
+
+/// An open destination.
+struct Opened {
+    destination: Box<dyn Destination>,
+    scratch: ScratchSettings,
 }
 
 /// Opens the destination at an address.
@@ -34,7 +45,10 @@ impl ContractPlanner {
         open: OpenDestination,
     ) -> inrush_destination::Result<ContractPlanner> {
         Ok(ContractPlanner {
-            destination: Arc::from(open(address)?),
+            opened: Arc::new(Opened {
+                destination: open(address)?,
+                scratch: ScratchSettings::of(address, open),
+            }),
         })
     }
 }
@@ -46,17 +60,17 @@ impl Planner for ContractPlanner {
         options: &PlanOptions<'_>,
     ) -> Result<Box<dyn PackagePlan>, PlanError> {
         Ok(Box::new(MadePlan {
-            plan: build(&*self.destination, package, options)?,
-            destination: Arc::clone(&self.destination),
+            plan: build(&*self.opened.destination, package, options)?,
+            opened: Arc::clone(&self.opened),
         }))
     }
 
     fn ledger(&self) -> &dyn RunLedger {
-        &*self.destination
+        &*self.opened.destination
     }
 
     fn can_be_joined(&self) -> bool {
-        let can = &self.destination.abilities().can;
+        let can = &self.opened.destination.abilities().can;
         can.contains(&Ability::SeveralHosts)
     }
 }
@@ -64,7 +78,7 @@ impl Planner for ContractPlanner {
 /// A plan with its destination.
 struct MadePlan {
     plan: ContractPlan,
-    destination: Arc<dyn Destination>,
+    opened: Arc<Opened>,
 }
 
 impl fmt::Debug for MadePlan {
@@ -101,23 +115,42 @@ impl PackagePlan for MadePlan {
         }
     }
 
+    /// For a unit that several streams fill, it is not known, and all of it counts as left.
+    fn committed<'a>(&'a self, place: UnitPlace, unit: &LoadUnit) -> Committed<'a> {
+        match &self.plan.earlier {
+            ContractEarlier::Stopped { kept, .. }
+                if !unit.is_shared && kept.get(place).is_some() =>
+            {
+                Committed::All
+            }
+            _ => Committed::Nothing,
+        }
+    }
+
+    fn measured(&self) -> Result<Box<dyn MeasuredPlan + '_>, PlanError> {
+        Ok(Box::new(MeasuredContract {
+            destination: &*self.opened.destination,
+            plan: &self.plan,
+            targets: targets(&self.plan),
+            scratch: &self.opened.scratch,
+        }))
+    }
+
     fn fmt_script(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         print::fmt_script(&self.plan, f)
     }
 
     /// The plan is outdated if another process has run the package since. Then the new run is discarded.
     fn begin(self: Box<Self>, entry: &RunEntry) -> Result<Option<BegunRun>, PlanError> {
-        let MadePlan {
-            mut plan,
-            destination,
-        } = *self;
+        let MadePlan { mut plan, opened } = *self;
+        let destination = &*opened.destination;
         let (takes_over, wanted) = match &mut plan.earlier {
             ContractEarlier::Stopped { run, kept, .. } => (Some(run.run_id), std::mem::take(kept)),
             _ => (None, UnitAccounts::default()),
         };
         let open = destination.begin(&new_run(&plan, entry, takes_over), &targets(&plan))?;
         let is_resumed = takes_over.is_some();
-        let runs = PackageRuns::new(&*destination, &plan.run_key);
+        let runs = PackageRuns::new(destination, &plan.run_key);
         if runs.switched()? != plan.switched_before {
             let record = open.record().clone();
             drop(open);
@@ -134,7 +167,7 @@ impl PackagePlan for MadePlan {
         let (kept, unwanted) = match is_resumed {
             true => {
                 let is_wanted = |place| wanted.get(place).is_some();
-                kept_units::in_ledger(&*destination, open.record(), &plan.flows, is_wanted)?
+                kept_units::in_ledger(destination, open.record(), &plan.flows, is_wanted)?
             }
             false => Default::default(),
         };
@@ -149,7 +182,10 @@ impl PackagePlan for MadePlan {
     }
 
     fn join(self: Box<Self>, run: &RunRecord, joiner: &str) -> Result<JoinedRun, PlanError> {
-        let open = self.destination.join(run, &targets(&self.plan), joiner)?;
+        let open = self
+            .opened
+            .destination
+            .join(run, &targets(&self.plan), joiner)?;
         Ok(JoinedRun {
             plan: self.plan.to_load_plan(),
             open,

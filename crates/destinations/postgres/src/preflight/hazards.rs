@@ -1,15 +1,13 @@
-//! Findings about the plan, and the hazards of the server for a load.
+//! The hazards of the server for a load.
 
 use std::collections::BTreeMap;
 
 use inrush_destination::{ExpectedLoad, LoadVolume};
-use inrush_engine::planner::preflight::findings::{loaded_already, of_error, of_refusal};
-use inrush_engine::preflight::Finding;
 use inrush_pgclient::connections_left::{CONNECTIONS_LEFT, ConnectionsLeft, LackOfConnections};
+use inrush_rows::finding::Finding;
 
-use crate::ledger::{Ledger, LedgerError};
 use crate::plan::switch_statements::lock_mode;
-use crate::plan::{Earlier, FlowPlan, Plan};
+use crate::plan::{FlowPlan, Plan};
 use crate::{PostgresError, Session};
 
 /// Connections that a run has besides those of its streams.
@@ -20,42 +18,6 @@ const LOCKS_MAX: usize = 5;
 
 /// A load that would fill more than this share of the free space is reported.
 const DISK_SHARE: f64 = 0.8;
-
-/// The finding about another run of the package that is in progress.
-pub async fn of_holder(session: &Session, plan: &Plan) -> Result<Option<Finding>, LedgerError> {
-    let ledger = Ledger::new(&plan.settings.ledger_schema);
-    let holder = ledger.holder(session, &plan.run_key).await?;
-    Ok(holder.map(|holder| of_error(&LedgerError::from(holder).into())))
-}
-
-/// The findings of the plan itself. If another run of the package is in progress, its leftovers are not reported.
-pub fn of_plan(plan: &Plan, is_held: bool) -> Vec<Finding> {
-    let mut found = Vec::new();
-    if let Err(error) = plan.require_privileges() {
-        found.push(of_refusal(&error));
-    }
-    match &plan.earlier {
-        Earlier::None => {}
-        Earlier::Loaded(run) => found.push(loaded_already(&run.name)),
-        Earlier::Stopped { .. } if is_held => {}
-        Earlier::Stopped {
-            run,
-            kept,
-            unfinished,
-            ..
-        } => found.push(Finding::tells(format!(
-            "run {} of this package stopped; {} of its units are kept{}, and the run resumes from them",
-            run.name,
-            kept.len(),
-            match unfinished.len() {
-                0 => String::new(),
-                parts => format!(", {parts} of them in part"),
-            }
-        ))),
-    }
-    found.extend(plan.all_notes().map(Finding::tells));
-    found
-}
 
 /// The hazards of a load: those of the server's state while the volume is not known, and those of the volume once it is
 /// known.

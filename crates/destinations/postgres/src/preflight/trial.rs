@@ -256,6 +256,7 @@ fn without_units(flow: &FlowPlan) -> FlowPlan {
             sums: flow.sums.clone(),
             keeps_versions: flow.keeps_versions,
             is_analyzed: flow.is_analyzed,
+            keeps_pipes: false,
             units: Vec::new(),
         }),
         comparison: Arc::clone(&flow.comparison),

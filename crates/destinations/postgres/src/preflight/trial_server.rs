@@ -1,13 +1,12 @@
 //! The server as the place of trial loads.
 
 use std::sync::Mutex;
-use std::time::Duration;
 
 use inrush_destination::{Result, TrialLoad, TrialPlace, TrialScope};
 use inrush_pgclient::local_backend::is_backend;
 use inrush_rows::cancel::Stop;
 use inrush_system::process;
-use tokio::runtime::Runtime;
+use tokio::runtime::Handle;
 use tokio_postgres::config::Host;
 
 use super::trial::Ground;
@@ -16,11 +15,11 @@ use super::wal;
 use crate::plan::{Plan, Publish};
 use crate::{DatabaseAddress, Session};
 
-/// The server, and the settings of its measurement.
+/// The server, with the place of its trial tables.
 #[derive(Clone, Copy)]
 pub struct TrialServer<'a> {
     /// The runtime of the connections.
-    pub runtime: &'a Runtime,
+    pub runtime: &'a Handle,
     /// The address of the server.
     pub address: &'a DatabaseAddress,
     /// A session with the server.
@@ -31,8 +30,6 @@ pub struct TrialServer<'a> {
     pub ground: &'a Ground,
     /// Asks to stop.
     pub stop: &'a Stop,
-    /// Seconds for each measurement of the network.
-    pub network_time: Duration,
 }
 
 impl TrialServer<'_> {

@@ -6,9 +6,9 @@
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use inrush_destination::LogSpeed;
 
 use super::trial_server::TrialServer;
-use crate::load_error::LoadError;
 use crate::{PostgresError, Session};
 
 /// The number of COMMITs that are timed.
@@ -30,25 +30,12 @@ const BYTES_MAX: usize = 192 << 20;
 /// The share of the written bytes whose speed counts. These are the last bytes.
 const COUNTED_SHARE: f64 = 0.5;
 
-/// The measurements of the WAL.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Wal {
-    /// Median seconds of a COMMIT that has little to flush.
-    pub commit_s: f64,
-    /// Flushed bytes per second, by all connections at once.
-    pub all_bytes_s: f64,
-    /// Bytes that were written.
-    pub bytes: u64,
-    /// Seconds that the measurement took.
-    pub took_s: f64,
-}
-
-/// Writes to the WAL by this number of connections at once.
+/// Writes to the WAL by this number of connections at once. Whether the WAL is flushed is a setting, which the caller knows.
 pub fn measure(
     server: &TrialServer<'_>,
     streams: usize,
     measuring_time: Duration,
-) -> Result<Wal, LoadError> {
+) -> Result<LogSpeed, PostgresError> {
     server.runtime.block_on(async {
         let begun = Instant::now();
         let mut sessions = Vec::with_capacity(streams);
@@ -68,11 +55,13 @@ pub fn measure(
         for one in written {
             marks.extend(one?);
         }
-        Ok(Wal {
+        Ok(LogSpeed {
             commit_s: commit_s?,
             all_bytes_s: speed(&mut marks, messages * MESSAGE_BYTES, streams),
             bytes: (marks.len() * messages * MESSAGE_BYTES) as u64,
             took_s: begun.elapsed().as_secs_f64(),
+            is_flushed: false,
+            setting: format!("wal_level = {}", server.plan.server.wal_level),
         })
     })
 }

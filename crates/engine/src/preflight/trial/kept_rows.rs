@@ -17,7 +17,12 @@ const KEPT_TEXT_BYTES: u64 = 32 << 20;
 /// Converted rows.
 pub enum KeptRows<'a> {
     /// Rows that were encoded when the sample was decoded.
-    Encoded(&'a [EncodedBlock]),
+    Encoded {
+        /// The blocks.
+        blocks: &'a [EncodedBlock],
+        /// Bytes of a block for each byte of the text from which it was made.
+        sent_of_text: f64,
+    },
     /// Rows that the destination takes as batches.
     Batches {
         /// The batches.
@@ -31,7 +36,10 @@ impl<'a> KeptRows<'a> {
     /// The rows of a flow's sample that are encoded already.
     pub fn encoded(found: &'a FlowFound) -> KeptRows<'a> {
         let decoded = found.decoded.as_ref();
-        KeptRows::Encoded(decoded.map_or(&[], |decoded| &decoded.encoded.blocks))
+        KeptRows::Encoded {
+            blocks: decoded.map_or(&[], |decoded| &decoded.encoded.blocks),
+            sent_of_text: 1.0 / found.text_of_sent().max(1e-9),
+        }
     }
 
     /// Converts rows of a flow's sample.
@@ -67,16 +75,15 @@ impl<'a> KeptRows<'a> {
     /// True if there are rows.
     pub fn has_rows(&self) -> bool {
         match self {
-            KeptRows::Encoded(blocks) => !blocks.is_empty(),
+            KeptRows::Encoded { blocks, .. } => !blocks.is_empty(),
             KeptRows::Batches { batches, .. } => batches.iter().any(|batch| batch.num_rows() > 0),
         }
     }
 
-    /// Bytes that a rate limit counts for each byte of text; 0 for encoded rows, because the limit counts their own
-    /// bytes.
+    /// Bytes that a rate limit counts for each byte of text.
     pub fn paced_of_text(&self) -> f64 {
         match self {
-            KeptRows::Encoded(_) => 0.0,
+            KeptRows::Encoded { sent_of_text, .. } => *sent_of_text,
             KeptRows::Batches {
                 batches,
                 text_bytes,
@@ -92,7 +99,7 @@ impl<'a> KeptRows<'a> {
     /// bytes that are sent to such a destination are unknown.
     pub fn write(&self, at: usize, stream: &mut dyn TrialStream) -> Result<(u64, f64), Error> {
         match self {
-            KeptRows::Encoded(blocks) => {
+            KeptRows::Encoded { blocks, .. } => {
                 let block = &blocks[at % blocks.len()];
                 stream.write_encoded(&block.bytes, block.rows)?;
                 Ok((block.rows, block.bytes.len() as f64))

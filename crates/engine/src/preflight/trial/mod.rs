@@ -10,7 +10,7 @@ mod together;
 use std::time::Duration;
 
 use crate::pipeline::row_maker::RowMaker;
-use inrush_destination::{TrialLoad, TrialPlace, TrialScope};
+use inrush_destination::{Available, TrialLoad, TrialPlace, TrialScope};
 use inrush_source::Split;
 
 use self::alone::Alone;
@@ -83,8 +83,25 @@ pub struct TrialFound {
 }
 
 impl Trials<'_> {
-    /// Measures all flows in this place.
-    pub fn measure(&mut self, place: &dyn TrialPlace) -> Result<(), Error> {
+    /// Measures all flows in the place that the destination offers. If it offers none, notes the reason, also if that is an
+    /// error.
+    pub fn measure_in(
+        &mut self,
+        place: inrush_destination::Result<Available<Box<dyn TrialPlace + '_>>>,
+    ) -> Result<(), Error> {
+        let why = match place {
+            Ok(Available::Yes(place)) => return self.measure(&*place),
+            Ok(Available::No(why)) => why,
+            Err(inrush_destination::Error::Interrupted) => return Err(Error::Interrupted),
+            Err(error) => findings::words(&error),
+        };
+        for step in [PreflightStep::Destination, PreflightStep::Together] {
+            self.found.not_measured(step, &why);
+        }
+        Ok(())
+    }
+
+    fn measure(&mut self, place: &dyn TrialPlace) -> Result<(), Error> {
         let found = &mut self.found;
         for flow in &mut self.flows {
             flow.alone(place, &self.settings, found)?;
@@ -235,10 +252,25 @@ impl TrialFlow<'_> {
 }
 
 impl TrialFound {
-    /// Notes why some steps are not measured.
-    pub fn not_measured(&mut self, steps: &[PreflightStep], why: &str) {
-        self.why_not
-            .extend(steps.iter().map(|step| (*step, why.to_owned())));
+    /// Notes why a step is not measured.
+    fn not_measured(&mut self, step: PreflightStep, why: &str) {
+        self.why_not.push((step, why.to_owned()));
+    }
+
+    /// The result of a measurement that the destination makes itself. If there is none, notes the reason.
+    pub fn available<T>(
+        &mut self,
+        step: PreflightStep,
+        measured: inrush_destination::Result<Available<T>>,
+    ) -> Result<Option<T>, Error> {
+        match self.told(step, measured.map_err(Error::from))? {
+            Some(Available::Yes(found)) => Ok(Some(found)),
+            Some(Available::No(why)) => {
+                self.not_measured(step, &why);
+                Ok(None)
+            }
+            None => Ok(None),
+        }
     }
 
     /// Why a step was not measured.
@@ -250,7 +282,7 @@ impl TrialFound {
 
     /// Notes why a step could not be measured, if the destination still answers after the error. Such an error does not
     /// fail the preflight.
-    pub fn told<T>(
+    fn told<T>(
         &mut self,
         step: PreflightStep,
         measured: Result<T, Error>,
@@ -264,7 +296,7 @@ impl TrialFound {
             Error::Verification { .. } | Error::Verify(_) => {}
             _ => return Err(error),
         }
-        self.why_not.push((step, findings::words(&error)));
+        self.not_measured(step, &findings::words(&error));
         Ok(None)
     }
 
@@ -330,6 +362,17 @@ mod tests {
         assert_eq!(found.why_not(step), "creating a table: permission denied");
         let other = found.why_not(PreflightStep::Together);
         assert_eq!(other, "no row of the sample reached this step");
+    }
+
+    #[test]
+    fn a_measurement_that_the_destination_cannot_make_has_a_reason() {
+        let step = PreflightStep::Network;
+        let mut found = TrialFound::default();
+        let measured = found.available(step, Ok(Available::Yes(7)));
+        assert_eq!(measured.expect("a result"), Some(7));
+        let measured = found.available::<u32>(step, Ok(Available::No("no right".to_owned())));
+        assert_eq!(measured.expect("a note"), None);
+        assert_eq!(found.why_not(step), "no right");
     }
 
     #[test]

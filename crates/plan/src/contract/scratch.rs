@@ -1,6 +1,7 @@
 //! The trial of a destination that has no place of its own for one: temporary destinations, in a folder beside the real one
 //! and so on the same disk.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -11,27 +12,55 @@ use inrush_destination::{
     Result as ContractResult, StreamSetup, TargetPlan, TrialLoad, TrialPlace, TrialScope,
     TrialStream, UnitPart, UnitRecord, UnitStream, WriteMode, Written,
 };
-use inrush_package::Package;
 use inrush_rows::ids::{RunName, UnitKey};
 
-use super::measure::ContractPreflight;
-use crate::error::Error;
-use crate::pipeline::RunOptions;
+use super::{ContractPlan, OpenDestination};
 
-/// The folder that a preflight makes beside the destination and removes again, so that an interrupt handler can remove
-/// it too. `None` if the destination has no path.
-pub fn folder(package: &Package, options: &RunOptions<'_>) -> Option<PathBuf> {
-    let connection = package.single_connection().ok()?;
-    let kind = DestinationKind::of(connection.address())?;
-    let place = options.folder.join(kind.path()?);
+/// The folder that a preflight makes beside the destination at this URL and removes again, so that an interrupt handler can
+/// remove it too. A relative path of the destination begins in `folder`. `None` if the destination has no path.
+pub fn folder_beside(url: &str, folder: &Path) -> Option<PathBuf> {
+    let kind = DestinationKind::of(url)?;
+    let place = folder.join(kind.path()?);
     let name = format!(".inrush-preflight-{}", std::process::id());
     Some(place.parent().unwrap_or(Path::new("")).join(name))
 }
 
+/// The settings of temporary destinations: those of the real one.
+#[derive(Clone, Debug)]
+pub struct ScratchSettings {
+    /// Opens them.
+    pub open: OpenDestination,
+    /// The URL of the real destination.
+    pub url: String,
+    /// The options of its connection.
+    pub options: BTreeMap<String, String>,
+    /// The folder in which relative paths begin.
+    pub folder: PathBuf,
+    /// The folder of Python packages in which drivers are looked for, if there is one.
+    pub site_packages: Option<PathBuf>,
+    /// The schema of the ledger's tables.
+    pub ledger_schema: String,
+}
+
+impl ScratchSettings {
+    /// The settings of the destination at this address.
+    pub fn of(address: &Address<'_>, open: OpenDestination) -> ScratchSettings {
+        ScratchSettings {
+            open,
+            url: address.url.to_owned(),
+            options: address.options.clone(),
+            folder: address.folder.to_owned(),
+            site_packages: address.site_packages.map(Path::to_owned),
+            ledger_schema: address.ledger_schema.to_owned(),
+        }
+    }
+}
+
 /// The folder; removed on drop.
 pub struct Scratch<'a> {
-    /// The preflight whose plan is tried.
-    preflight: &'a ContractPreflight<'a>,
+    settings: &'a ScratchSettings,
+    /// The plan that is tried.
+    plan: &'a ContractPlan,
     folder: PathBuf,
     /// The folder of one temporary destination at a time. Files beside the destination's own file, such as a log, are
     /// removed with it.
@@ -40,41 +69,42 @@ pub struct Scratch<'a> {
     url: String,
 }
 
-impl<'a> Scratch<'a> {
-    /// Makes the folder; `None` if the destination cannot have a temporary one beside it.
-    pub fn make(preflight: &'a ContractPreflight<'a>) -> Result<Option<Scratch<'a>>, Error> {
-        let Some(folder) = folder(preflight.package, preflight.options) else {
+impl ScratchSettings {
+    /// Makes the folder for trials of this plan; `None` if the destination cannot have a temporary one beside it.
+    pub fn make<'a>(
+        &'a self,
+        destination: &dyn Destination,
+        plan: &'a ContractPlan,
+    ) -> ContractResult<Option<Scratch<'a>>> {
+        let Some(folder) = folder_beside(&self.url, &self.folder) else {
             return Ok(None);
         };
         let inner = folder.join("one");
         let absolute = std::path::absolute(&inner).unwrap_or_else(|_| inner.clone());
-        let Some(url) = preflight.destination.scratch(&absolute) else {
+        let Some(url) = destination.scratch(&absolute) else {
             return Ok(None);
         };
         make_folder(&folder)?;
         Ok(Some(Scratch {
-            preflight,
+            settings: self,
+            plan,
             folder,
             inner,
             url,
         }))
     }
+}
 
+impl Scratch<'_> {
     /// Opens a temporary destination in the inner folder.
     fn open(&self) -> ContractResult<Box<dyn Destination>> {
-        let ContractPreflight {
-            open,
-            package,
-            connection,
-            options,
-            ..
-        } = self.preflight;
-        open(&Address {
+        let settings = self.settings;
+        (settings.open)(&Address {
             url: &self.url,
-            options: &connection.options,
-            folder: &options.folder,
-            site_packages: options.site_packages.as_deref(),
-            ledger_schema: &package.run.ledger_schema,
+            options: &settings.options,
+            folder: &settings.folder,
+            site_packages: settings.site_packages.as_deref(),
+            ledger_schema: &settings.ledger_schema,
         })
     }
 }
@@ -83,7 +113,7 @@ impl TrialPlace for Scratch<'_> {
     fn begin(&self, target: usize, _: TrialScope) -> ContractResult<Box<dyn TrialLoad + '_>> {
         let folder = InnerFolder::make(&self.inner)?;
         let destination = self.open()?;
-        let plan = self.preflight.plan;
+        let plan = self.plan;
         let planned = &plan.flows[target].target;
         let target = TargetPlan {
             name: destination.target_name(None, &planned.name.name)?,
@@ -123,11 +153,8 @@ impl Drop for Scratch<'_> {
     }
 }
 
-fn make_folder(path: &Path) -> Result<(), Error> {
-    std::fs::create_dir(path).map_err(|source| Error::Folder {
-        path: path.display().to_string(),
-        source,
-    })
+fn make_folder(path: &Path) -> ContractResult<()> {
+    std::fs::create_dir(path).map_err(ContractError::file("cannot create the folder", path))
 }
 
 /// The folder of one temporary destination; removed on drop.
@@ -135,7 +162,7 @@ struct InnerFolder<'a>(&'a Path);
 
 impl InnerFolder<'_> {
     fn make(path: &Path) -> ContractResult<InnerFolder<'_>> {
-        std::fs::create_dir(path).map_err(ContractError::file("cannot create the folder", path))?;
+        make_folder(path)?;
         Ok(InnerFolder(path))
     }
 }
