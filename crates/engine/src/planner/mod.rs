@@ -16,5 +16,4 @@
 //! destination: the modules beside this one are public for those who call the engine (errors, events, options,
 //! reports). A test checks both lists (`crates/inrush/tests/knowledge/planner_surface.rs`).
 
-pub mod load;
 pub mod run;

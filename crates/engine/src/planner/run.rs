@@ -18,8 +18,3 @@ pub mod announcements {
 pub mod coverage {
     pub use inrush_plan::coverage::check_file;
 }
-
-/// The pieces of work that streams take.
-pub mod work_items {
-    pub use inrush_plan::work_items::{Committed, WorkItem, left};
-}
