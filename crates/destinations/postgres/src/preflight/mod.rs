@@ -1,5 +1,5 @@
-//! A preflight of a load into a PostgreSQL server: planning finds the obstacles of the run. Then the engine measures the plan
-//! and predicts its run, with what only the server shows ([`measured_server`]).
+//! A preflight of a load into a PostgreSQL server: planning finds the obstacles of the run. Then the engine measures the
+//! plan and predicts its run, and asks [`measured_server`] for everything that only the server shows.
 
 mod around_streams;
 mod beside_rows;
