@@ -24,8 +24,7 @@ pub trait MeasuredPlan: Sync {
         None
     }
 
-    /// True if trials load units of the plan, each stream its own. Otherwise one sample serves all units of a target, and
-    /// every stream of a trial begins unit 0.
+    /// True if the streams of a trial load rows of units of the plan. Otherwise one sample serves all units of a target.
     fn tries_units(&self) -> bool {
         false
     }
@@ -45,8 +44,8 @@ pub trait MeasuredPlan: Sync {
         Ok(None)
     }
 
-    /// The seconds of a piece of work in addition to its rows. Without an answer of the destination's own, these are the
-    /// seconds after the rows of the trial, in proportion to the text.
+    /// The seconds of a piece of work in addition to its rows. The default is the time of the trial's COMMITs, in proportion
+    /// to the text.
     fn beside_rows(&self, piece: &PieceOfWork<'_>, measured: &MeasuredLoad) -> SecondsBesideRows {
         let tried = piece.like;
         let text_of_stream = tried.text_bytes.max(1.0) / measured.streams.max(1) as f64;
@@ -57,8 +56,8 @@ pub trait MeasuredPlan: Sync {
         }
     }
 
-    /// The seconds of a run before its streams begin and after they have ended. Without an answer of the destination's
-    /// own, these are the seconds of planning, and of the publish of the trial in proportion to the text.
+    /// The seconds of a run before its streams begin and after they have ended. The default is the time of planning, and the
+    /// time of the trial's publish in proportion to the text.
     fn around_streams(&self, measured: &MeasuredLoad) -> SecondsAroundStreams {
         let publish = measured.tried.iter().map(|tried| {
             let times = tried.text_bytes_left / tried.text_bytes.max(1.0);
@@ -71,7 +70,8 @@ pub trait MeasuredPlan: Sync {
         }
     }
 
-    /// Bytes that a run would write to the destination's log for the rows of all trials; `None` if that is not known.
+    /// Bytes that a run would write to the destination's log for the rows of all trials; `None` if that is not known. The
+    /// default is what the trials have written. It is another number if a run loads into other kinds of tables.
     fn log_bytes(&self, measured: &MeasuredLoad) -> Option<f64> {
         measured.tried.iter().map(|tried| tried.log_bytes).sum()
     }
@@ -201,9 +201,9 @@ pub struct PieceOfWork<'a> {
     pub target: usize,
     /// The unit.
     pub unit: usize,
-    /// True if it is the first piece of a stream, which has to connect.
+    /// True if it is the first piece of a stream, which connects before it.
     pub is_first_of_stream: bool,
-    /// True if it is the last piece of its unit. One stream may load it, or several the whole unit.
+    /// True if no later piece belongs to the same unit.
     pub is_last_of_unit: bool,
     /// Its bytes of text.
     pub text_bytes: f64,

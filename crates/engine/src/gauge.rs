@@ -77,11 +77,6 @@ impl Gauge {
         }
     }
 
-    /// Adds time to a phase. The time was measured elsewhere and is not in a span of this thread.
-    pub fn add_time(&self, phase: Phase, spent_ns: u64) {
-        add(&self.spent_ns[phase as usize], spent_ns);
-    }
-
     /// Adds the times for decompressing and scanning that a reader has measured within a span of [`Phase::Read`], and
     /// subtracts them from the time of that phase.
     pub fn add_reading(&self, before: &SourceMeter, after: &SourceMeter) {
@@ -250,7 +245,7 @@ mod tests {
     #[test]
     fn what_a_reader_says_is_taken_out_of_its_span() {
         let gauge = Gauge::default();
-        gauge.add_time(Phase::Read, 1_000);
+        add(&gauge.spent_ns[Phase::Read as usize], 1_000);
         let after = SourceMeter {
             decompress_ns: 300,
             scan_ns: 200,

@@ -8,6 +8,7 @@ use inrush_destination::{
 };
 use inrush_plan::UnitPlace;
 use inrush_plan::load_plan::LoadPlan;
+use inrush_plan::work_items::WorkItem;
 use inrush_system::threads::cores;
 
 use super::flow_found::{self, FlowFound};
@@ -41,6 +42,7 @@ pub struct ServerFound {
 }
 
 /// The part of a unit that is left.
+#[derive(Debug, PartialEq)]
 struct UnitLeft {
     /// The index of its last piece of work.
     last: usize,
@@ -87,26 +89,21 @@ impl<'a> MeasuredWork<'a> {
     fn find_pieces(&mut self) {
         let items = &self.left.items;
         let mut pieces = Vec::with_capacity(items.len());
-        let mut units: BTreeMap<UnitPlace, UnitLeft> = BTreeMap::new();
-        for (number, item) in items.iter().enumerate() {
+        for item in items {
             let place = self.like(item.flow);
             let like = self.with_speed[place];
             let text_bytes = self.left.text_bytes_of(item, like);
             let tried = &mut self.load.tried[place];
             tried.text_bytes_left += text_bytes;
             tried.rows_left += self.left.rows_of(item, like);
-            let unit = units.entry(item.unit_place()).or_insert(UnitLeft {
-                last: number,
-                text_bytes: 0.0,
-            });
-            unit.last = number;
-            unit.text_bytes += text_bytes;
             pieces.push(WorkPiece {
                 flow: place,
                 text_bytes,
                 beside: Beside::default(),
             });
         }
+        let places = items.iter().map(WorkItem::unit_place);
+        let units = units_left(places.zip(pieces.iter().map(|piece| piece.text_bytes)));
         for (number, (item, piece)) in items.iter().zip(&mut pieces).enumerate() {
             let unit = &units[&item.unit_place()];
             let of_destination = PieceOfWork {
@@ -188,6 +185,20 @@ impl<'a> MeasuredWork<'a> {
     }
 }
 
+/// The units of these pieces of work. Each piece is given by its unit and its bytes of text.
+fn units_left(pieces: impl Iterator<Item = (UnitPlace, f64)>) -> BTreeMap<UnitPlace, UnitLeft> {
+    let mut units: BTreeMap<UnitPlace, UnitLeft> = BTreeMap::new();
+    for (number, (place, text_bytes)) in pieces.enumerate() {
+        let unit = units.entry(place).or_insert(UnitLeft {
+            last: number,
+            text_bytes: 0.0,
+        });
+        unit.last = number;
+        unit.text_bytes += text_bytes;
+    }
+    units
+}
+
 /// The trial of a flow by all streams, without the work that is left.
 fn tried(flow: &FlowFound) -> TriedTarget {
     let (target, unit) = (flow.index, flow.works.first().and_then(|(unit, _)| *unit));
@@ -244,4 +255,45 @@ fn split_s(plan: &LoadPlan, flows: &[FlowFound]) -> f64 {
         seconds += scan.map_or(0.0, |scan| bytes as f64 / (scan * threads));
     }
     seconds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_ends_with_its_last_piece() {
+        let pieces = [
+            ((0, 1), 30.0),
+            ((1, 0), 20.0),
+            ((0, 1), 10.0),
+            ((0, 0), 5.0),
+        ];
+        let units = units_left(pieces.into_iter());
+        let of = |last, text_bytes| UnitLeft { last, text_bytes };
+        let expected = [
+            ((0, 0), of(3, 5.0)),
+            ((0, 1), of(2, 40.0)),
+            ((1, 0), of(1, 20.0)),
+        ];
+        assert_eq!(units.into_iter().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_log_that_is_not_flushed_takes_no_time() {
+        let volume = LoadVolume {
+            log_bytes: Some(4_000),
+            ..LoadVolume::default()
+        };
+        let mut log = LogSpeed {
+            all_bytes_s: 1_000.0,
+            is_flushed: true,
+            ..LogSpeed::default()
+        };
+        assert_eq!(log_s(Some(&log), &volume), 4.0);
+        assert_eq!(log_s(Some(&log), &LoadVolume::default()), 0.0);
+        assert_eq!(log_s(None, &volume), 0.0);
+        log.is_flushed = false;
+        assert_eq!(log_s(Some(&log), &volume), 0.0);
+    }
 }

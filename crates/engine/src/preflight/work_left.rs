@@ -1,9 +1,10 @@
 //! The work of the next run (all of it, or the rest of a stopped run), and the flows that are measured for it.
 
+use inrush_plan::UnitPlace;
+use inrush_plan::load_flow::LoadFlow;
 use inrush_plan::load_plan::LoadPlan;
 use inrush_plan::load_unit::LoadUnit;
 use inrush_plan::work_items::{self, Committed, WorkItem};
-use inrush_plan::{UnitPlace, load_flow::LoadFlow};
 use inrush_source::Split;
 
 use super::flow_found::{self, FlowFound};
@@ -84,8 +85,8 @@ impl<'a> WorkLeft<'a> {
         &unit.splits[item.splits.clone()]
     }
 
-    /// The flows that are measured, the largest first, each with its sample. `tries_units`: the sample is one of single
-    /// units, at most one for each stream.
+    /// The flows that are measured, the largest first, each with its sample. With `tries_units`, the sample is divided by
+    /// units, and is of at most as many units as there are streams.
     pub fn flows(&self, tries_units: bool) -> Result<Vec<FlowFound>, Error> {
         let streams = self.plan.streams;
         let mut found = Vec::new();
@@ -111,19 +112,24 @@ type Work = (Option<usize>, Vec<Split>);
 
 /// The first units of the work that is left, one for each stream.
 fn works_of_units(flow: &LoadFlow, left: impl Iterator<Item = usize>, streams: usize) -> Vec<Work> {
+    let units = first_units(left, streams).into_iter();
+    units
+        .map(|unit| (Some(unit), flow.units[unit].splits.clone()))
+        .collect()
+}
+
+/// The first different units, at most this number.
+fn first_units(left: impl Iterator<Item = usize>, count: usize) -> Vec<usize> {
     let mut units: Vec<usize> = Vec::new();
     for unit in left {
-        if units.len() == streams {
+        if units.len() == count {
             break;
         }
         if !units.contains(&unit) {
             units.push(unit);
         }
     }
-    let works = units.into_iter();
-    works
-        .map(|unit| (Some(unit), flow.units[unit].splits.clone()))
-        .collect()
+    units
 }
 
 /// All units that have work left, as one.
@@ -138,5 +144,17 @@ fn one_work(flow: &LoadFlow, left: impl Iterator<Item = usize>) -> Vec<Work> {
     match splits.is_empty() {
         true => Vec::new(),
         false => vec![(None, splits)],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_stream_tries_another_unit() {
+        let left = [3, 3, 1, 3, 0, 2];
+        assert_eq!(first_units(left.into_iter(), 3), [3, 1, 0]);
+        assert_eq!(first_units(left.into_iter(), 9), [3, 1, 0, 2]);
     }
 }
