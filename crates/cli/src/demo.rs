@@ -7,7 +7,6 @@ use std::time::Instant;
 use inrush::ExitStatus;
 use inrush::cancel::Stop;
 use inrush::plan::PlanError;
-use inrush::postgres::Postgres;
 use inrush::report::TableReport;
 use inrush_system::threads::cores;
 use inrush_workloads::WorkloadError;
@@ -194,10 +193,7 @@ fn check_contents(
     let started = Instant::now();
     let connection = reached.package.single_connection()?;
     let defaults = credentials::connection_defaults()?;
-    let server = Postgres {
-        defaults: &defaults,
-    };
-    let address = server.address(connection)?;
+    let address = inrush::postgres_server(connection, &defaults)?;
     check(&address, loaded, tables, threads)?;
     output::say(&format!(
         "checked in {}: every row of {} in the database equals a generated row\n",

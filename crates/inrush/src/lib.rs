@@ -55,4 +55,5 @@ pub use operations::{
 };
 pub use registry::{
     SQLCMD_VARIABLES, left_out_of_sqlserver, open_files, open_row_stream, open_sources,
+    postgres_server,
 };

@@ -16,7 +16,9 @@ use inrush_plan::contract::ContractPlanner;
 use inrush_plan::driver_error::DriverError;
 use inrush_plan::flow_inputs::{FlowAsked, FlowInputs, Sources};
 use inrush_plan::planner::Planner;
-use inrush_postgres::{ConnectionDefaults, PostgresClients, PostgresPlanner};
+use inrush_postgres::{
+    ConnectionDefaults, DatabaseAddress, PostgresClients, PostgresError, PostgresPlanner,
+};
 use inrush_rows::cancel::Stop;
 use inrush_rows::exit_status::ExitStatus;
 use inrush_source_adbc::RowStream;
@@ -203,6 +205,15 @@ pub fn ledger_of(
         true => Box::new(inrush_postgres::ledger(&address, defaults)?),
         false => open(&address)?,
     })
+}
+
+/// The PostgreSQL server that a connection names. `defaults` fill the gaps of the URL.
+pub fn postgres_server(
+    connection: &Connection,
+    defaults: &ConnectionDefaults,
+) -> std::result::Result<DatabaseAddress, Error> {
+    let address = DatabaseAddress::parse(connection.address(), defaults);
+    address.map_err(|error| Error::Driver(PostgresError::from(error).into()))
 }
 
 /// The server of a connection that clients can call.

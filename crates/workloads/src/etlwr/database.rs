@@ -5,7 +5,7 @@ use std::path::Path;
 
 use inrush::ConnectionDefaults;
 use inrush::package::{Connection, Package};
-use inrush::postgres::{DatabaseAddress, Postgres, PostgresError, Session, catalog};
+use inrush::postgres::{DatabaseAddress, PostgresError, Session, catalog};
 use inrush::report::{RunReport, machine};
 use inrush::upkeep::{self, LedgerOptions, Which};
 
@@ -140,12 +140,8 @@ impl ServerDatabase {
         server: Server,
     ) -> Result<ServerDatabase, WorkloadError> {
         let connection = package.single_connection()?;
-        let server_of = Postgres {
-            defaults: &defaults,
-        };
-        let address = server_of.address(connection)?;
         Ok(ServerDatabase {
-            address,
+            address: inrush::postgres_server(connection, &defaults)?,
             connection: connection.clone(),
             ledger_schema: package.run.ledger_schema.clone(),
             defaults,
