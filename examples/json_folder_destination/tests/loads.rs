@@ -11,8 +11,7 @@ use inrush::package::{Overrides, Package};
 use inrush::report::{Outcome, RunReport};
 use inrush::{Failure, RunOptions, open_files};
 use inrush_destination::{Address, Destination};
-use inrush_engine::driver::ContractDriver;
-use inrush_engine::driver_trait::Driver;
+use inrush_engine::driver::Driver;
 use inrush_example_source::{JsonFiles, Settings};
 use inrush_plan::FieldOrigin;
 use inrush_plan::PlanError;
@@ -120,7 +119,7 @@ fn run(
     sources: OpenSources<'_>,
 ) -> Result<RunReport, Failure> {
     let (package, options) = loading(folder, files, into, sources);
-    let ended = ContractDriver { open }.run(&package, &options);
+    let ended = Driver::of_contract(open).run(&package, &options);
     ended.map(|success| success.report)
 }
 
@@ -182,7 +181,7 @@ fn a_run_writes_the_files_that_its_plan_names() {
         fs::write(folder.path().join(format!("{file}.csv")), "id,note\n1,a\n").expect("a file");
     }
     let (package, options) = loading(folder.path(), "*.csv", "lake", &open_files);
-    let driver = ContractDriver { open };
+    let driver = Driver::of_contract(open);
     let plan = driver
         .check(&package, &options)
         .expect("a plan")

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use inrush_destination::Address;
 use inrush_package::Package;
+use inrush_plan::contract::{ContractPlanner, OpenDestination};
 use inrush_plan::load_plan::LoadPlan;
 use inrush_plan::planner::{PackagePlan, Planner};
 use inrush_plan::{ContentChecks, Reading};
@@ -37,6 +38,11 @@ impl<'a> Driver<'a> {
         Driver {
             open: Box::new(open),
         }
+    }
+
+    /// A driver for destinations that the contract's own planner plans.
+    pub fn of_contract(open: OpenDestination) -> Driver<'static> {
+        Driver::new(move |address, _| Ok(Box::new(ContractPlanner::open(address, open)?)))
     }
 
     /// Plans a package that was checked, and runs nothing.

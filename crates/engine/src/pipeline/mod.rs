@@ -5,7 +5,7 @@
 //! [`work`] is what one transaction loads, and [`row_loop`] takes the rows of this work from their source to the
 //! destination. [`split_evidence`], [`kept_rejects`] and [`reject_count`] collect facts about the rows. [`file_checks`]
 //! and [`expectations`] compare these facts with the files before anything is published. The sequence of a run and its
-//! report are in [`crate::run`]. The code for one destination is in its driver ([`crate::driver_trait`]).
+//! report are in [`crate::run`]. A destination is reached by the contract of `inrush_destination`.
 
 mod damage;
 pub(crate) mod event_sink;

@@ -26,8 +26,7 @@ use inrush::package::{Overrides, Package};
 use inrush::report::RunReport;
 use inrush::{Failure, RunOptions, open_files};
 use inrush_destination::{Filling, Layout, LoadMethod, PublishesInto, SplitFacts, UnitLayout};
-use inrush_engine::driver::ContractDriver;
-use inrush_engine::driver_trait::Driver;
+use inrush_engine::driver::Driver;
 use inrush_rows::ids::UnitKey;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
@@ -96,7 +95,7 @@ impl Files {
 
     fn run_verified(&self, streams: usize, verify: &str) -> Result<RunReport, Failure> {
         let package = verified_package(streams, verify);
-        let ended = ContractDriver { open }.run(&package, &self.options());
+        let ended = Driver::of_contract(open).run(&package, &self.options());
         ended.map(|success| success.report)
     }
 

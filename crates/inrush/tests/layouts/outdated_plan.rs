@@ -10,8 +10,7 @@ use inrush::RunOptions;
 use inrush::open_files;
 use inrush::report::Outcome;
 use inrush_destination::Filling;
-use inrush_engine::driver::ContractDriver;
-use inrush_engine::driver_trait::Driver;
+use inrush_engine::driver::Driver;
 
 use super::laid_out::{self, open};
 use super::{Files, Row, package_text, pairs, parsed, scene};
@@ -25,7 +24,7 @@ fn append(folder: &Path) -> Outcome {
         ..RunOptions::default()
     };
     let package = parsed(&package_text("appending", "append", 2, "count"));
-    let ended = ContractDriver { open }.run(&package, &options);
+    let ended = Driver::of_contract(open).run(&package, &options);
     ended.expect("it is loaded").report.outcome
 }
 

@@ -37,7 +37,7 @@ impl Files {
         };
         let stop = options.stop.clone();
         thread::scope(|scope| {
-            let holding = scope.spawn(|| ContractDriver { open }.run(&package(2), &options));
+            let holding = scope.spawn(|| Driver::of_contract(open).run(&package(2), &options));
             let stop_on_panic = StopOnPanic(stop);
             let joined = join(&self.plan());
             drop(stop_on_panic);
@@ -61,7 +61,7 @@ impl Files {
     }
 
     fn join(&self, plan: &Path, share: usize, streams: usize) -> Result<ShareLoaded, Error> {
-        ContractDriver { open }.load_share(&package(streams), &self.options(), plan, share)
+        Driver::of_contract(open).load_share(&package(streams), &self.options(), plan, share)
     }
 }
 

@@ -10,8 +10,7 @@ use inrush_destination::{
     AfterRows, Error, Result, StreamSetup, TargetPlan, TrialLoad, TrialPlace, TrialScope,
     TrialStream, Written,
 };
-use inrush_engine::driver::ContractDriver;
-use inrush_engine::driver_trait::Driver;
+use inrush_engine::driver::Driver;
 
 use super::laid_out::{self, Scene, open};
 use super::{Files, one_stream_each_pair, package, scene};
@@ -153,7 +152,7 @@ fn a_preflight_measures_in_the_place_of_the_destination() {
     *scene.trials.lock().expect("nobody has it") = Some(Vec::new());
     let (package, options) = (package(2), files.options());
     let mut report = PreflightReport::begin(&package, &options);
-    ContractDriver { open }
+    Driver::of_contract(open)
         .preflight(
             &package,
             &options,
