@@ -21,11 +21,6 @@ const STEPS: &str = "inrush-transform";
 /// This list may only get shorter.
 const DEPARTURES: &[Departure] = &[
     Departure {
-        from: "inrush-postgres",
-        to: "inrush-engine",
-        why: "it makes its plan itself, with inrush_engine::planner (planner_surface.rs)",
-    },
-    Departure {
         from: "inrush-sniff",
         to: "inrush-files",
         why: "samples are pieces of files",
