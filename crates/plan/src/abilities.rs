@@ -2,25 +2,11 @@
 
 use inrush_destination::{Abilities, Ability};
 use inrush_package::{
-    Bounds, Flow, IndexPolicy, Mode, Package, ReplaceBy, ReplaceScope, RunSettings, ServerCopy,
-    Step, TriggerPolicy, Verify,
+    Bounds, Flow, IndexPolicy, Mode, ReplaceBy, ReplaceScope, RunSettings, ServerCopy, Step,
+    TriggerPolicy, Verify,
 };
 
 use super::{PlanError, PlanOptions};
-
-/// Refuses a package that needs an ability which the destination lacks.
-pub fn require(
-    package: &Package,
-    options: &PlanOptions<'_>,
-    abilities: &Abilities,
-) -> Result<(), PlanError> {
-    require_of_run(&package.run, options, abilities)?;
-    for flow in &package.flows {
-        let name = flow.shown_name();
-        require_of_flow(name, flow, &package.run, abilities)?;
-    }
-    Ok(())
-}
 
 /// Refuses settings of the whole run that need an ability which the destination lacks.
 pub fn require_of_run(

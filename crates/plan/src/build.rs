@@ -10,7 +10,7 @@ use inrush_destination::{Abilities, RunLedger};
 use inrush_package::{Flow, LoadOrder, Package};
 use inrush_rows::ids::RunKey;
 
-use crate::abilities::require_of_run;
+use crate::abilities::{require_of_flow, require_of_run};
 use crate::earlier::{self, EarlierRun, EarlierWork};
 use crate::error::PlanError;
 use crate::lineage;
@@ -48,7 +48,7 @@ pub trait TargetPlanner {
     /// Plans a flow. Notes for the user are added to `notes`.
     fn flow(
         &mut self,
-        asked: &FlowAsked<'_>,
+        asked: &FlowToPlan<'_>,
         target: &Self::Name,
         notes: &mut Vec<String>,
     ) -> Result<Self::Flow, Self::Error>;
@@ -96,7 +96,7 @@ pub trait TargetPlanner {
 }
 
 /// A flow that is to be planned.
-pub struct FlowAsked<'a> {
+pub struct FlowToPlan<'a> {
     /// The package.
     pub package: &'a Package,
     /// The flow.
@@ -153,13 +153,15 @@ pub fn build<T: TargetPlanner>(
     let mut notes = Vec::new();
     let mut flows = Vec::new();
     for (flow, (target, _)) in package.flows.iter().zip(&targets) {
-        let asked = FlowAsked {
+        let asked = FlowToPlan {
             package,
             flow,
             options,
             runs: &runs,
         };
-        let planned = planner.flow(&asked, target, &mut notes);
+        let can = require_of_flow(flow.shown_name(), flow, &package.run, planner.abilities());
+        let planned = can.map_err(T::Error::from);
+        let planned = planned.and_then(|()| planner.flow(&asked, target, &mut notes));
         let Some(mut planned) = options.or_note(planned)? else {
             continue;
         };

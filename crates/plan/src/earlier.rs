@@ -34,15 +34,6 @@ impl<R> EarlierWork<R> {
             loaded_notes: Vec::new(),
         }
     }
-
-    /// The same with another description of the run.
-    pub fn map<T, E>(self, run: impl FnOnce(R) -> Result<T, E>) -> Result<EarlierWork<T>, E> {
-        Ok(EarlierWork {
-            run: run(self.run)?,
-            left_out: self.left_out,
-            loaded_notes: self.loaded_notes,
-        })
-    }
 }
 
 /// The earlier run that matters.

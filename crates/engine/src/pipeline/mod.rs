@@ -153,15 +153,6 @@ impl RunOptions<'_> {
         }
     }
 
-    /// Waits for the work, or until the run is asked to stop.
-    pub async fn unless_stopped<T>(
-        &self,
-        work: impl Future<Output = Result<T, Error>>,
-    ) -> Result<T, Error> {
-        let done = self.stop.unless_asked(work).await;
-        done.unwrap_or(Err(Error::Interrupted))
-    }
-
     /// How to fix an error, if that is known.
     pub fn hint_for(&self, error: &Error) -> Option<String> {
         let own = self.hint.and_then(|hint| hint(error));

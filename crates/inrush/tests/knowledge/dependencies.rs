@@ -19,13 +19,11 @@ const CLIENTS: &[&str] = &["inrush-pgclient", "inrush-adbcclient", "inrush-tdscl
 const STEPS: &str = "inrush-transform";
 
 /// This list may only get shorter.
-const DEPARTURES: &[Departure] = &[
-    Departure {
-        from: "inrush-sniff",
-        to: "inrush-files",
-        why: "samples are pieces of files",
-    },
-];
+const DEPARTURES: &[Departure] = &[Departure {
+    from: "inrush-sniff",
+    to: "inrush-files",
+    why: "samples are pieces of files",
+}];
 
 #[test]
 fn implementations_are_named_by_the_facade_alone() {

@@ -13,7 +13,7 @@ use super::flow::ContractFlowPlanner;
 use super::{
     ContractEarlier, ContractFlow, ContractPlan, abilities, earlier, members, refuse, units,
 };
-use crate::build::{self, Built, DestinationFacts, FlowAsked, TargetPlanner};
+use crate::build::{self, Built, DestinationFacts, FlowToPlan, TargetPlanner};
 use crate::earlier::EarlierRun;
 use crate::load_plan::{LedgerRecords, ServerReport};
 use crate::memory::LoadMemory;
@@ -105,7 +105,7 @@ impl TargetPlanner for ContractTargets<'_> {
 
     fn flow(
         &mut self,
-        asked: &FlowAsked<'_>,
+        asked: &FlowToPlan<'_>,
         target: &TargetName,
         notes: &mut Vec<String>,
     ) -> Result<ContractFlow, PlanError> {

@@ -18,7 +18,7 @@ use crate::load_flow::{LoadFlow, Writes};
 use crate::package_runs::PackageRuns;
 use crate::steps::{AskedMembers, Given};
 use crate::verify::{ColumnSums, DriverSums};
-use crate::{PlanError, PlanOptions, abilities};
+use crate::{PlanError, PlanOptions};
 
 /// Makes the plan of one flow.
 pub struct ContractFlowPlanner<'a> {
@@ -46,7 +46,6 @@ impl ContractFlowPlanner<'_> {
             .name
             .clone()
             .unwrap_or_else(|| self.name.name.clone());
-        abilities::require_of_flow(&name, self.flow, &self.package.run, self.abilities)?;
         self.package.check_direct_writes()?;
         let mode = refuse::write_mode(self.flow);
         let folds_names = self.abilities.folds_names;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use inrush_destination::Abilities;
 use inrush_destination::address::POSTGRES_NAME_BYTES_MAX;
 use inrush_package::{Flow, Package, ServerCopy};
-use inrush_plan::build::{self, Built, DestinationFacts, FlowAsked, TargetPlanner};
+use inrush_plan::build::{self, Built, DestinationFacts, FlowToPlan, TargetPlanner};
 use inrush_plan::earlier::EarlierRun;
 use inrush_plan::load_plan::ServerReport;
-use inrush_plan::{LedgerRecords, MemoryBound, PlanError, PlanOptions, abilities, identity};
+use inrush_plan::{LedgerRecords, MemoryBound, PlanError, PlanOptions, identity};
 use inrush_rows::ids::RunKey;
 use tokio::runtime::Handle;
 use tokio::task::block_in_place;
@@ -180,7 +180,7 @@ impl TargetPlanner for ServerTargets<'_> {
 
     fn flow(
         &mut self,
-        asked: &FlowAsked<'_>,
+        asked: &FlowToPlan<'_>,
         (schema, table): &(String, String),
         notes: &mut Vec<String>,
     ) -> Result<FlowPlan, PlanFailure> {
@@ -195,12 +195,6 @@ impl TargetPlanner for ServerTargets<'_> {
             schema,
             table,
         };
-        abilities::require_of_flow(
-            asked.flow.shown_name(),
-            asked.flow,
-            &asked.package.run,
-            &self.abilities,
-        )?;
         let planned = wait(self.options, flow::plan(&request, notes))?;
         notes.extend(index_rebuild::note(&planned));
         Ok(planned)
