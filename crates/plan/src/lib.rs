@@ -1,14 +1,15 @@
 //! The plan of a package: what a run will read, load and check, before anything runs.
 //!
-//! [`flow_inputs`] finds the inputs of a flow and the facts that they declare. [`columns`] decides which field fills which
-//! column. Together they make a [`Reading`]. [`earlier`] finds the earlier run in the [`ledger`], and [`changed`], [`contents`] and
-//! [`loaded`] compare the files with the text that this run has loaded. [`lineage`] says where loaded values come from, and
-//! [`verify`] sums them up. A [`load_plan::LoadPlan`] has the results, as the engine runs them.
+//! A [`planner`] makes the plan, and begins its run. [`build`] has the order of the steps of every plan. [`contract`] has the planner
+//! for every destination that answers the questions of the contract; a destination whose plan says more has a planner of its own
+//! (`docs/design/one-driver.md`).
 //!
-//! A [`planner`] makes the plan: [`contract`] has the one for every destination that answers the questions of its contract. An
-//! abler destination brings its own.
+//! [`flow_inputs`] finds the inputs of a flow and the facts that they declare, [`steps`] plans its steps, and [`columns`] decides which
+//! field fills which column. [`flow_reading`] puts them together as a [`Reading`]. [`earlier`] finds the earlier run in the
+//! [`ledger`], and [`changed`], [`contents`] and [`loaded`] compare the files with the text that this run has loaded. [`lineage`] says
+//! where loaded values come from, and [`verify`] sums them up. A [`LoadPlan`] has the results, as the engine runs them.
 //!
-//! Nothing here reads the rows of a load or writes them.
+//! Making a plan changes nothing.
 
 pub mod abilities;
 pub mod build;

@@ -1,14 +1,17 @@
 //! PostgreSQL 14 to 18, by COPY into private staging tables.
 //!
+//! [`PostgresPlanner`] plans loads ([`plan`]) and begins their runs. A run, its streams and its switch ([`load`]) implement the
+//! contract, as those of every destination do; [`ledger()`] is the ledger of a server by the contract, and [`preflight`] measures a plan.
+//! The planner is not that of the contract, because this plan says more: `docs/design/one-driver.md`.
+//!
 //! Connections, quoting and types are those of `crates/pgclient`; a [`session`] adds the pace and the meter of a load.
 //! [`catalog`] reads the tables that exist, [`staging`] writes the statements that make staging tables, [`copy`]
 //! streams blocks into a staging table ([`fast_copy`] is about the server extension that may store them), and
-//! [`unit_transaction`] loads and commits a load unit. The [`ledger`], the [`switch`] and [`undo`] are statements on
-//! the same sessions. [`postgres_driver`] is the entry for callers who do not know which driver loads.
+//! [`unit_transaction`] loads and commits a load unit. The [ledger](mod@ledger), the [`switch`] and [`undo`] are statements on
+//! the same sessions.
 //!
-//! The engine runs a load by the contract, but the plan is made here ([`plan`]), with the parts of
-//! `inrush_engine::planner`. The reasons are in `docs/design/one-driver.md`. More about this destination:
-//! `docs/design/streams.md`, `docs/design/exactly-once.md`, `docs/design/careful-loads.md` and `docs/design/switch.md`.
+//! More about this destination: `docs/design/streams.md`, `docs/design/exactly-once.md`, `docs/design/careful-loads.md` and
+//! `docs/design/switch.md`.
 
 mod abilities;
 pub mod catalog;

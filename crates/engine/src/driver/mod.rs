@@ -1,7 +1,8 @@
 //! The driver: it checks, runs and predicts loads, the same for every destination.
 //!
-//! The caller has the list of destinations. It opens a [`Planner`] for a destination, which plans a package; the driver runs the
-//! plan ([`run`](mod@crate::run)), or measures it ([`preflight`](mod@crate::preflight)).
+//! The caller has the list of destinations, and opens a [`Planner`] for an address. The planner plans a package. The driver runs
+//! the plan ([`run`](mod@crate::run)), loads a share of it for another process ([`shares`](mod@crate::shares)), or measures it
+//! ([`preflight`](mod@crate::preflight)).
 
 mod preflight;
 

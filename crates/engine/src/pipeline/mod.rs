@@ -1,11 +1,11 @@
-//! A run into any destination: its options, streams and meter, and the work with rows, rejects, accounts and reports
-//! that all drivers share.
+//! The streams of a run into any destination: their threads, their meter, and their work with rows, rejects and accounts. Also the
+//! options of a run ([`RunOptions`]) and its result ([`Success`], [`Failure`]).
 //!
-//! [`stream_threads`] runs the streams, and [`metering`] samples them meanwhile. Each stream takes [`work_items`].
-//! [`work`] is what one transaction loads, and [`row_loop`] takes the rows of this work from their source to the
-//! destination. [`split_evidence`], [`kept_rejects`] and [`reject_count`] collect facts about the rows. [`file_checks`]
-//! and [`expectations`] compare these facts with the files before anything is published. The sequence of a run and its
-//! report are in [`crate::run`]. A destination is reached by the contract of `inrush_destination`.
+//! [`stream_threads`] runs the streams, and [`metering`] samples them meanwhile. Each stream takes pieces of work
+//! ([`work_items`](inrush_plan::work_items)). [`work`] is what one transaction loads, and [`row_loop`] takes the rows of this work from
+//! their source to the destination. [`split_evidence`], [`kept_rejects`] and [`reject_count`] collect facts about the rows.
+//! [`file_checks`] and [`expectations`] compare these facts with the files before anything is published. The sequence of a run and its
+//! report are in [`crate::run`](mod@crate::run). A destination is reached by the contract of `inrush_destination`.
 
 mod damage;
 pub(crate) mod event_sink;

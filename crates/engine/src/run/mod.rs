@@ -14,7 +14,8 @@
 //! One process prepares, concludes and ends. It can send the plan to others, which load shares of the units
 //! ([`shares`](crate::shares)).
 //!
-//! A [`Planner`] plans the package, and opens the run in its destination.
+//! A [`Planner`] plans the package, and its plan begins the run: it takes the lock, enters the run into the ledger, and returns the
+//! destination's side of it. If the plan may be outdated by then, the package is planned again ([`prepare`]).
 //!
 //! | module | what it does |
 //! |---|---|

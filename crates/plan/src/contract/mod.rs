@@ -1,8 +1,10 @@
-//! Plans for destinations of the contract of `inrush_destination`: a package resolved against real files and the
-//! destination's own description.
+//! The planner for every destination that answers the questions of the contract of `inrush_destination`. It asks for abilities, types,
+//! targets, a layout of the load units, and steps.
 //!
-//! Such a plan has the abilities of the destination, its types, the present state of its targets, and its layout of the
-//! load units.
+//! [`ContractPlanner`] makes plans and begins their runs. The order of the steps of a plan is that of [`crate::build`]; `build.rs` here has
+//! what a destination of the contract does at each step. `flow.rs` plans one flow, with `columns.rs`, `bounds.rs`, `merge.rs`,
+//! `members.rs` and `units.rs`. `earlier.rs` finds the units of a stopped run that are kept, and `unplanned.rs` the reasons why others are
+//! not. `print.rs` prints a plan. `measured.rs` and `scratch.rs` are for a preflight, `member_numbers.rs` is for the run.
 
 mod abilities;
 mod bounds;

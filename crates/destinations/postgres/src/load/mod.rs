@@ -1,9 +1,9 @@
-//! The steps of a run into a PostgreSQL server, in the engine's order.
+//! A run into a PostgreSQL server, in the order of its steps.
 //!
-//! [`prepare`] connects, plans and enters the run into the ledger; [`open_run`] is that run, as the contract sees it; the
-//! engine's loader takes pieces of work through a [`stream`], which has a session, in transactions of [`piece`], whose rows
-//! are sent by [`rows`]; [`sampler`] asks the server what its sessions do meanwhile; [`committed`] reads the ledger and
-//! counts; [`switching`] switches; [`analyze`] updates the statistics of a target.
+//! [`entry`] enters a planned run into the ledger. [`open_run`] is that run, as the contract sees it. The engine's loader takes pieces of
+//! work through a [`stream`], which has a session, in transactions of [`piece`], whose rows are sent by [`rows`]. [`sampler`] asks the
+//! server what its sessions do meanwhile. [`committed`] reads the ledger and counts, [`switching`] switches, and [`analyze`] updates the
+//! statistics of a target.
 
 mod analyze;
 mod careful;

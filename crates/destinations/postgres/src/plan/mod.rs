@@ -1,12 +1,14 @@
 //! The plan: a package resolved against real files and the real catalog, before anything runs.
 //!
-//! [`build`] reads files and catalog and makes the plan; a run executes nothing that is not in the plan. `check` prints
-//! it (`print.rs`, `print_flow.rs`).
+//! [`build()`] makes the plan, in the order that all plans have ([`inrush_plan::build`]); `build.rs` has what only PostgreSQL does at
+//! each step. A run executes nothing that is not in the plan. `check` prints it (`print.rs`, `print_flow.rs`).
 //!
 //! A flow is planned in stages (`flow.rs`): its target (`flow_target.rs`), its files and columns (`flow_columns.rs`),
 //! how units become part of the target (`publishing.rs`), the comparisons (`flow_checks.rs`), the declared partitions
 //! (`intervals.rs`), the replaced part of the target (`flow_replacement.rs`), and its units (`layout.rs`, `units.rs`).
 //! The results have the types of `flow_plan.rs` and `unit_plan.rs`.
+//!
+//! The statements of the run are typed steps: [`begin_steps`], [`unit_steps`], [`switch_steps`] and [`take_out_steps`].
 
 pub mod additions;
 pub mod begin_steps;
