@@ -405,7 +405,7 @@ fn straight(report: &RunReport) -> Option<String> {
 fn may_go_on(error: &inrush::Error) -> bool {
     match error {
         inrush::Error::Interrupted => true,
-        inrush::Error::Driver(error) => error.is_lost(),
+        inrush::Error::Destination(error) => error.is_lost(),
         _ => false,
     }
 }

@@ -34,7 +34,7 @@ impl From<inrush_destination::Error> for Error {
                     differences: rows,
                 },
             }),
-            other => Error::Driver(other.into()),
+            other => Error::Destination(other.into()),
         }
     }
 }

@@ -10,7 +10,7 @@ use inrush_rows::reject::{Reject, RejectCode};
 use inrush_source::{InputKind, SourceError};
 
 use crate::shares::ShareError;
-use inrush_plan::driver_error::DriverError;
+use inrush_plan::destination_error::DestinationError;
 use inrush_plan::verify::VerifyError;
 use inrush_plan::{PlanError, Reading, hints};
 
@@ -57,7 +57,7 @@ pub enum Error {
     },
     /// The driver of the destination could not continue.
     #[error(transparent)]
-    Driver(DriverError),
+    Destination(DestinationError),
     /// The server refused a row that came from a pipe, which cannot be read once more.
     #[error(
         "{source}; {}{pipe} is a pipe, which cannot be read again to {}; nothing was switched",
@@ -70,7 +70,7 @@ pub enum Error {
         /// The pipe.
         pipe: String,
         /// The server's message.
-        source: DriverError,
+        source: DestinationError,
     },
     /// More rows were rejected than are accepted.
     #[error(
@@ -300,7 +300,7 @@ impl Error {
             Error::Plan(error) => error.exit_status(),
             Error::ComparedSide { cause, .. } => cause.exit_status(),
             Error::Source(SourceError::Unsuitable { .. }) => ExitStatus::Usage,
-            Error::Driver(error) => error.exit_status(),
+            Error::Destination(error) => error.exit_status(),
             Error::NotSwitched { .. } | Error::Replaced { .. } => ExitStatus::Usage,
             Error::Share(error) => error.exit_status(),
             Error::Verify(VerifyError::TargetReplaced { .. }) => ExitStatus::Failed,
@@ -326,7 +326,7 @@ impl Error {
                 Some("load files with different headers in separate flows".to_owned())
             }
             Error::Convert { .. } => None,
-            Error::Driver(error) => error.hint(),
+            Error::Destination(error) => error.hint(),
             Error::Share(error) => Some(error.hint()),
             Error::RefusedFromPipe { .. } => Some(
                 "let the flow accept rejects (`rejects`, --max-rejects), so that the pipe's data \

@@ -13,7 +13,7 @@ use inrush_engine::upkeep::LedgerOptions;
 use inrush_package::{Connection, FlowSource, Package, URLS, redacted_url};
 use inrush_plan::PlanError;
 use inrush_plan::contract::ContractPlanner;
-use inrush_plan::driver_error::DriverError;
+use inrush_plan::destination_error::DestinationError;
 use inrush_plan::flow_inputs::{FlowAsked, FlowInputs, Sources};
 use inrush_plan::planner::Planner;
 use inrush_postgres::{
@@ -159,8 +159,8 @@ fn require_known(connection: &Connection) -> std::result::Result<(), Error> {
     let unknown = UnknownDestination {
         url: redacted_url(url),
     };
-    Err(Error::Driver(
-        DriverError::new(unknown, None).with_exit_status(ExitStatus::Usage),
+    Err(Error::Destination(
+        DestinationError::new(unknown, None).with_exit_status(ExitStatus::Usage),
     ))
 }
 
@@ -213,7 +213,7 @@ pub fn postgres_server(
     defaults: &ConnectionDefaults,
 ) -> std::result::Result<DatabaseAddress, Error> {
     let address = DatabaseAddress::parse(connection.address(), defaults);
-    address.map_err(|error| Error::Driver(PostgresError::from(error).into()))
+    address.map_err(|error| Error::Destination(PostgresError::from(error).into()))
 }
 
 /// The server of a connection that clients can call.

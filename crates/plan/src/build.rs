@@ -37,8 +37,13 @@ pub trait TargetPlanner {
     /// What the package may ask for.
     fn abilities(&self) -> &Abilities;
 
-    /// The target of a flow, and its name in SQL by which targets are compared.
+    /// The target of a flow, and its name in SQL.
     fn target(&self, flow: &Flow) -> Result<(Self::Name, String), Self::Error>;
+
+    /// The name of a target in SQL as it is compared with others: folded if the destination ignores case.
+    fn compared(&self, sql: &str) -> String {
+        sql.to_owned()
+    }
 
     /// Called before the earlier runs of the package are read.
     fn see_runs(&mut self, _runs: &PackageRuns<'_>) -> Result<(), Self::Error> {
@@ -146,7 +151,8 @@ pub fn build<T: TargetPlanner>(
 ) -> Result<Built<T::Flow, T::Earlier>, T::Error> {
     require_of_run(&package.run, options, planner.abilities())?;
     let targets = targets(planner, package)?;
-    let names: Vec<String> = targets.iter().map(|(_, sql)| sql.clone()).collect();
+    let names = targets.iter().map(|(_, sql)| planner.compared(sql));
+    let names: Vec<String> = names.collect();
     let run_key = identity::run_key(&package.name, &names);
     let runs = PackageRuns::new(ledger, &run_key);
     planner.see_runs(&runs)?;
@@ -243,7 +249,9 @@ fn targets<T: TargetPlanner>(
     let mut targets: Vec<(T::Name, String)> = Vec::new();
     for flow in &package.flows {
         let (target, sql) = planner.target(flow)?;
-        if let Some(first) = targets.iter().position(|(_, known)| *known == sql) {
+        let is_same =
+            |(_, known): &(T::Name, String)| planner.compared(known) == planner.compared(&sql);
+        if let Some(first) = targets.iter().position(is_same) {
             return Err(T::Error::from(PlanError::Mismatch {
                 flow: flow.shown_name().to_owned(),
                 what: format!(

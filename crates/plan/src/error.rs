@@ -5,7 +5,7 @@ use inrush_package::{PackageError, Place};
 use inrush_rows::exit_status::ExitStatus;
 use inrush_source::SourceError;
 
-use crate::driver_error::DriverError;
+use crate::destination_error::DestinationError;
 
 /// A plan cannot be made. Nothing has been changed.
 #[derive(Debug, thiserror::Error)]
@@ -21,7 +21,7 @@ pub enum PlanError {
     Guess(Box<dyn std::error::Error + Send + Sync>),
     /// The driver could not ask its destination.
     #[error(transparent)]
-    Driver(DriverError),
+    Destination(DestinationError),
     /// The run was asked to stop while its plan waited for the destination.
     #[error("planning was stopped on request")]
     Interrupted,
@@ -114,7 +114,7 @@ impl PlanError {
             | PlanError::Source(_)
             | PlanError::Guess(_)
             | PlanError::Interrupted => None,
-            PlanError::Driver(error) => error.hint(),
+            PlanError::Destination(error) => error.hint(),
             PlanError::Reference { cause, .. } => cause.hint(),
             PlanError::Layout { .. } => Some(
                 "this is a mistake in Inrush, and nothing was changed; report it with the package"
@@ -146,7 +146,7 @@ impl PlanError {
             | PlanError::Mismatch { .. }
             | PlanError::Abilities { .. }
             | PlanError::Source(SourceError::Unsuitable { .. }) => ExitStatus::Usage,
-            PlanError::Driver(error) => error.exit_status(),
+            PlanError::Destination(error) => error.exit_status(),
             PlanError::Reference { cause, .. } => cause.exit_status(),
             _ => ExitStatus::Failed,
         }

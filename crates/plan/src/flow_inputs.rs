@@ -1,7 +1,7 @@
 //! The inputs of a flow, and the facts that they give about their format and columns: the part of a flow's plan that
 //! does not depend on the destination.
 //!
-//! The engine names no source. The façade's registry has an [`OpenSources`]; a driver calls it once for each run, and
+//! The engine names no source. The façade's registry has an [`OpenSources`]; the engine calls it once for each run, and
 //! plans with the returned [`Sources`].
 
 use std::fmt;

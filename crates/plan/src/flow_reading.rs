@@ -15,7 +15,7 @@ use super::range_marks;
 use super::resolved_columns::{ResolvedColumns, TargetTypes, resolve};
 use super::steps::{AskedSteps, StepPlan};
 use super::{PlanError, Reading};
-use crate::verify::{DriverSums, VerifyPlan};
+use crate::verify::{DestinationSums, VerifyPlan};
 
 /// A flow that is to be read into a target.
 #[derive(Clone, Copy)]
@@ -132,7 +132,7 @@ impl FlowReading {
         &self,
         request: &ReadingRequest<'_>,
         types: impl Iterator<Item = &'t String>,
-        sums: Option<Arc<dyn DriverSums>>,
+        sums: Option<Arc<dyn DestinationSums>>,
     ) -> Result<ReadingChecks, PlanError> {
         let ReadingRequest {
             flow,

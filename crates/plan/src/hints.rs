@@ -1,4 +1,4 @@
-//! Hints for errors that the engine and a destination with its own plan report in the same words.
+//! Hints for errors that the engine and a destination report in the same words.
 
 /// The row count of a table differs from the number of rows sent.
 pub const COUNT: &str = "something else wrote to the staging table, or a trigger or rule dropped rows; \

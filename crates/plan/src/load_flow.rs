@@ -14,7 +14,7 @@ use crate::verify::ColumnSums;
 
 /// A flow of a plan, with everything that the driver needs.
 ///
-/// A destination that makes its plan itself keeps its own facts about the flow beside it.
+/// A planner keeps what only its destination knows about the flow beside it.
 #[derive(Clone, Debug)]
 pub struct LoadFlow {
     /// The reading of its files.

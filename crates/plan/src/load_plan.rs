@@ -12,9 +12,9 @@ use crate::MemoryBound;
 use crate::lineage::RunLineage;
 use crate::load_flow::LoadFlow;
 
-/// A plan of a package, as the driver runs it. It does not change once its run is prepared.
+/// A plan of a package, as the engine runs it. It does not change once its run is prepared.
 ///
-/// A destination that makes its plan itself shares the facts and the flows, and keeps its own facts beside them.
+/// A planner shares the facts and the flows, and keeps what only its destination knows beside them.
 #[derive(Clone, Debug)]
 pub struct LoadPlan {
     /// The facts about the whole plan.

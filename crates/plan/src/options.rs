@@ -91,7 +91,7 @@ impl PlanRefusal for PlanError {
     fn ends_planning(&self) -> bool {
         match self {
             PlanError::Package(_) | PlanError::Interrupted => true,
-            PlanError::Driver(error) => error.is_lost(),
+            PlanError::Destination(error) => error.is_lost(),
             _ => false,
         }
     }

@@ -5,7 +5,7 @@
 //!   plan -> PackagePlan        nothing is changed
 //!     load_plan, earlier         what the run will load, and what earlier runs have done
 //!     measured                   what a preflight asks the destination about the plan
-//!     begin -> BegunRun          the lock is held, and the run is in the ledger
+//!     begin -> EnteredRun          the lock is held, and the run is in the ledger
 //!     join -> JoinedRun          another process holds the lock
 //! ```
 //!
@@ -20,7 +20,7 @@ use inrush_fault::Fault;
 use inrush_package::Package;
 use inrush_rows::ids::{RunName, UnitKey};
 
-use crate::driver_error::DriverError;
+use crate::destination_error::DestinationError;
 use crate::error::PlanError;
 use crate::kept_units::KeptUnits;
 use crate::load_plan::LoadPlan;
@@ -62,7 +62,7 @@ pub trait PackagePlan: fmt::Debug + fmt::Display {
     }
 
     /// The error of a run that begins now, if another process holds the run.
-    fn held(&self) -> Result<Option<DriverError>, PlanError> {
+    fn held(&self) -> Result<Option<DestinationError>, PlanError> {
         Ok(None)
     }
 
@@ -77,7 +77,7 @@ pub trait PackagePlan: fmt::Debug + fmt::Display {
 
     /// Takes the lock of the run, and enters the run into the ledger. `None` if the package must be planned again: the plan may be
     /// outdated, because it was made without the lock.
-    fn begin(self: Box<Self>, entry: &RunEntry) -> Result<Option<BegunRun>, PlanError>;
+    fn begin(self: Box<Self>, entry: &RunEntry) -> Result<Option<EnteredRun>, PlanError>;
 
     /// Joins a run that another process holds and has planned in the same way. `joiner` is this process, in words.
     fn join(self: Box<Self>, run: &RunRecord, joiner: &str) -> Result<JoinedRun, PlanError>;
@@ -113,7 +113,7 @@ pub struct RunEntry {
 }
 
 /// A run that is in the ledger and holds its lock.
-pub struct BegunRun {
+pub struct EnteredRun {
     /// Its plan.
     pub plan: LoadPlan,
     /// The destination's side of it.

@@ -20,5 +20,5 @@ pub(crate) fn with_session<T>(
         session.close().await;
         done
     });
-    Ok(done.map_err(|error| inrush::Error::Driver(error.into()))?)
+    Ok(done.map_err(|error| inrush::Error::Destination(error.into()))?)
 }

@@ -4,12 +4,12 @@ use super::PostgresError;
 use super::ledger::LedgerError;
 use super::switch::SwitchError;
 use inrush_pgclient::ClientError;
-use inrush_plan::driver_error::{DriverError, Retry};
+use inrush_plan::destination_error::{DestinationError, Retry};
 use inrush_plan::verify::VerifyError;
 use inrush_rows::exit_status::ExitStatus;
 
-impl From<PostgresError> for DriverError {
-    fn from(error: PostgresError) -> DriverError {
+impl From<PostgresError> for DestinationError {
+    fn from(error: PostgresError) -> DestinationError {
         let hint = error.hint();
         let exit_status = match &error {
             PostgresError::Client(ClientError::Address { .. }) => ExitStatus::Usage,
@@ -21,7 +21,7 @@ impl From<PostgresError> for DriverError {
             None if error.is_blocked() => Retry::Alone,
             None => Retry::Never,
         };
-        let told = DriverError::new(error, hint)
+        let told = DestinationError::new(error, hint)
             .with_exit_status(exit_status)
             .with_retry(retry);
         if is_lost { told.lost() } else { told }
@@ -30,18 +30,18 @@ impl From<PostgresError> for DriverError {
 
 /// Keeps an error of the server as such, because its type tells whether the connection is lost and whether a retry may
 /// succeed.
-impl From<LedgerError> for DriverError {
-    fn from(error: LedgerError) -> DriverError {
+impl From<LedgerError> for DestinationError {
+    fn from(error: LedgerError) -> DestinationError {
         if let LedgerError::Destination(error) = error {
             return error.into();
         }
         let hint = error.hint();
-        DriverError::new(error, hint)
+        DestinationError::new(error, hint)
     }
 }
 
-impl From<SwitchError> for DriverError {
-    fn from(error: SwitchError) -> DriverError {
+impl From<SwitchError> for DestinationError {
+    fn from(error: SwitchError) -> DestinationError {
         let error = match error {
             SwitchError::Destination(error) => return error.into(),
             SwitchError::Ledger(error) => return error.into(),
@@ -53,6 +53,6 @@ impl From<SwitchError> for DriverError {
             SwitchError::Count { .. } | SwitchError::Verify(_) => ExitStatus::Verification,
             _ => ExitStatus::Failed,
         };
-        DriverError::new(error, hint).with_exit_status(exit_status)
+        DestinationError::new(error, hint).with_exit_status(exit_status)
     }
 }

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use inrush_destination::{Address, MeasuredPlan, Result as ContractResult, RunLedger, RunRecord};
 use inrush_package::Package;
-use inrush_plan::driver_error::DriverError;
+use inrush_plan::destination_error::DestinationError;
 use inrush_plan::load_plan::LoadPlan;
-use inrush_plan::planner::{BegunRun, EarlierFound, JoinedRun, PackagePlan, Planner, RunEntry};
+use inrush_plan::planner::{EarlierFound, EnteredRun, JoinedRun, PackagePlan, Planner, RunEntry};
 use inrush_plan::work_items::Committed;
 use inrush_plan::{LoadUnit, PlanError, PlanOptions, UnitPlace};
 use inrush_rows::cancel::Stop;
@@ -19,7 +19,7 @@ use super::load::entry::Entry;
 use super::plan::begin_steps::{PREPARE, PrepareStep};
 use super::plan::routing::KeyScans;
 use super::plan::{self, Earlier, Plan, PlanFailure};
-use super::preflight::{MeasuredServer, ServerFacts};
+use super::preflight::{MeasuredServer, TrialFacts};
 use super::server_ledger::ServerLedger;
 use super::{ConnectionDefaults, DatabaseAddress, PostgresError, Session};
 
@@ -127,7 +127,7 @@ impl Planner for PostgresPlanner {
                 return Err(error.into());
             }
         };
-        Ok(Box::new(MadePlan {
+        Ok(Box::new(PlanOfServer {
             plan,
             stop: options.stop.clone(),
             server: Arc::clone(&self.server),
@@ -198,25 +198,25 @@ async fn held(session: &Session, package: &Package, error: PlanFailure) -> PlanF
 }
 
 /// A plan with its server.
-struct MadePlan {
+struct PlanOfServer {
     plan: Plan,
     stop: Stop,
     server: Arc<PlannedServer>,
 }
 
-impl fmt::Debug for MadePlan {
+impl fmt::Debug for PlanOfServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.plan.fmt(f)
     }
 }
 
-impl fmt::Display for MadePlan {
+impl fmt::Display for PlanOfServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.plan.fmt(f)
     }
 }
 
-impl PackagePlan for MadePlan {
+impl PackagePlan for PlanOfServer {
     fn load_plan(&self) -> LoadPlan {
         self.plan.to_load_plan()
     }
@@ -242,7 +242,7 @@ impl PackagePlan for MadePlan {
         self.plan.require_privileges()
     }
 
-    fn held(&self) -> Result<Option<DriverError>, PlanError> {
+    fn held(&self) -> Result<Option<DestinationError>, PlanError> {
         let plan = &self.plan;
         let ledger = Ledger::new(&plan.settings.ledger_schema);
         let holder = self.server.wait(&self.stop, async |control| {
@@ -271,7 +271,7 @@ impl PackagePlan for MadePlan {
         }
         let (session, server) = self.server.wait(&self.stop, async |control| {
             let session = control.session()?;
-            Ok((session.clone(), ServerFacts::ask(session, plan).await?))
+            Ok((session.clone(), TrialFacts::ask(session, plan).await?))
         })?;
         Ok(Box::new(MeasuredServer {
             runtime: &self.server.runtime,
@@ -288,8 +288,8 @@ impl PackagePlan for MadePlan {
     }
 
     /// The first plan takes the lock, and asks for a second plan.
-    fn begin(self: Box<Self>, entry: &RunEntry) -> Result<Option<BegunRun>, PlanError> {
-        let MadePlan { plan, stop, server } = *self;
+    fn begin(self: Box<Self>, entry: &RunEntry) -> Result<Option<EnteredRun>, PlanError> {
+        let PlanOfServer { plan, stop, server } = *self;
         let again = |step: &PrepareStep| *step == PrepareStep::PlanAgain;
         let again = PREPARE.iter().position(again).unwrap_or(PREPARE.len());
         server.wait(&stop, async |control| {
@@ -306,8 +306,8 @@ impl PackagePlan for MadePlan {
                 entry.perform(session, *step).await?;
             }
             let run = entry.finish(session, &server.address);
-            // From now on the run has the session.
-            control.session = None;
+            // From now on the run has the session, and its lock.
+            *control = Control::default();
             Ok(Some(run))
         })
     }

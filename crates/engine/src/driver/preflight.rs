@@ -54,7 +54,7 @@ pub fn preflight(
     if let Some(held) = held {
         report
             .findings
-            .push(findings::of_error(&Error::Driver(held)));
+            .push(findings::of_error(&Error::Destination(held)));
         return Ok(());
     }
     if matches!(earlier, EarlierFound::Loaded(_)) || plan.flows.is_empty() {

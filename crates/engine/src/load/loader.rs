@@ -18,7 +18,7 @@ use crate::pipeline::reject_files;
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::sharing::Sharing;
 use crate::pipeline::work::Work;
-use inrush_plan::driver_error::{DriverError, Retry};
+use inrush_plan::destination_error::{DestinationError, Retry};
 use inrush_plan::ledger::Account;
 use inrush_plan::load_flow::LoadFlow;
 use inrush_plan::part::Part;
@@ -252,7 +252,7 @@ impl<'a, 's> Loader<'a, 's> {
     /// The other way in which the rows may be loaded after this error. [`Retry::Alone`] is possible only if each split is
     /// committed in the target.
     pub(super) fn retry(&self, error: &Error) -> Retry {
-        let Error::Driver(error) = error else {
+        let Error::Destination(error) = error else {
             return Retry::Never;
         };
         match error.retry() {
@@ -280,7 +280,7 @@ impl<'a, 's> Loader<'a, 's> {
         };
         let pipe = unit.splits.iter().find(is_lost);
         match (self.retry(&error), pipe, error) {
-            (Retry::WithoutRows, Some(split), Error::Driver(source)) => {
+            (Retry::WithoutRows, Some(split), Error::Destination(source)) => {
                 Err(refused_from_pipe(flow, split, source))
             }
             (Retry::WithoutRows | Retry::Alone, None, error) => Ok(error),
@@ -312,7 +312,7 @@ impl<'a, 's> Loader<'a, 's> {
 
 /// Refuses to load the rows of a flow again if one of its inputs cannot be read once more. Otherwise returns `refusal`, the
 /// destination's error about a row.
-pub fn refuse_pipe<R: Into<DriverError>>(flow: &LoadFlow, refusal: R) -> Result<R, Error> {
+pub fn refuse_pipe<R: Into<DestinationError>>(flow: &LoadFlow, refusal: R) -> Result<R, Error> {
     let pipe = flow.splits().find(|split| !split.input.is_read_again());
     match pipe {
         Some(pipe) => Err(refused_from_pipe(flow, pipe, refusal.into())),
@@ -321,7 +321,7 @@ pub fn refuse_pipe<R: Into<DriverError>>(flow: &LoadFlow, refusal: R) -> Result<
 }
 
 /// The error of a row that was refused, and that cannot be found because its input is a pipe.
-fn refused_from_pipe(flow: &LoadFlow, pipe: &Split, refusal: DriverError) -> Error {
+fn refused_from_pipe(flow: &LoadFlow, pipe: &Split, refusal: DestinationError) -> Error {
     Error::RefusedFromPipe {
         limit: flow.reading.reject_limit.rows_accepted(),
         pipe: pipe.input.name().display().to_string(),

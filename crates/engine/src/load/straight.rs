@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::pipeline::feeding::{FedFile, TakenRanges};
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::work::{FedWork, Work};
-use inrush_plan::driver_error::Retry;
+use inrush_plan::destination_error::Retry;
 use inrush_plan::part::Part;
 
 /// Work that can be loaded more than once.

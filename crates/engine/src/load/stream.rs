@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use inrush_destination::{CompleteUnit, Error as DestinationError, UnitStream};
+use inrush_destination::{CompleteUnit, Error as ContractError, UnitStream};
 use inrush_verdict::Phase;
 
 use crate::error::Error;
@@ -72,14 +72,14 @@ impl<'a> LoadStream<'a> {
 
 /// Turns a refusal of rows into an error that is not retried: this unit cannot be loaded again while other streams load units
 /// of its target.
-fn not_of_rows(error: DestinationError) -> DestinationError {
+fn not_of_rows(error: ContractError) -> ContractError {
     match error {
-        DestinationError::RowsRefused {
+        ContractError::RowsRefused {
             doing,
             message,
             hint,
             ..
-        } => DestinationError::Refused {
+        } => ContractError::Refused {
             doing,
             message,
             hint,

@@ -19,7 +19,7 @@ use crate::pipeline::split_evidence::SplitEvidence;
 use crate::pipeline::work::Work;
 use crate::report::RejectFile;
 use inrush_fault::{self as fault, FaultPoint};
-use inrush_plan::driver_error::Retry;
+use inrush_plan::destination_error::Retry;
 use inrush_plan::part::Part;
 use inrush_plan::step_tally::StepTally;
 use inrush_plan::steps::GivenPlan;

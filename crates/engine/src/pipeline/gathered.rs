@@ -1,6 +1,6 @@
 //! The splits that a transaction has loaded so far.
 //!
-//! A transaction may load a hundred thousand small files. To limit the memory, a driver may write the records of some
+//! A transaction may load a hundred thousand small files. To limit the memory, a destination may write the records of some
 //! of these files into its ledger before the next files are loaded.
 
 use inrush_plan::Reading;

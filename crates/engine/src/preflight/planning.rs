@@ -31,7 +31,7 @@ pub fn plan_with_findings<P>(
         Err(error @ PlanError::Package(_)) => return Err(error.into()),
         Err(error) => error,
     };
-    let is_of_destination = matches!(error, PlanError::Driver(_));
+    let is_of_destination = matches!(error, PlanError::Destination(_));
     match Error::from(error) {
         Error::Interrupted => return Err(Error::Interrupted),
         error => found.push(findings::of_error(&error)),

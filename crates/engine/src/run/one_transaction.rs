@@ -2,7 +2,7 @@
 
 use super::context::RunContext;
 use crate::error::Error;
-use inrush_plan::driver_error::Retry;
+use inrush_plan::destination_error::Retry;
 use inrush_plan::hints::NOTHING_KEPT;
 
 /// Rolls the transaction back. Of a failed run, only the records of the ledger are committed. Returns the error that ended the
@@ -15,8 +15,8 @@ pub fn undo(context: &RunContext<'_>, error: Error) -> Error {
     }
     context.run.open.roll_back();
     match error {
-        Error::Driver(error) if error.is_lost() || error.retry() == Retry::Alone => {
-            Error::Driver(error.with_hint(NOTHING_KEPT.to_owned()))
+        Error::Destination(error) if error.is_lost() || error.retry() == Retry::Alone => {
+            Error::Destination(error.with_hint(NOTHING_KEPT.to_owned()))
         }
         other => other,
     }

@@ -4,7 +4,7 @@ use inrush_package::Package;
 use inrush_plan::ContentChecks;
 use inrush_plan::ledger::{Account, accounts_of_targets};
 use inrush_plan::load_plan::LoadPlan;
-use inrush_plan::planner::{BegunRun, EarlierFound, Planner, RunEntry};
+use inrush_plan::planner::{EarlierFound, EnteredRun, Planner, RunEntry};
 use inrush_rows::ids::RunName;
 
 use super::gathering::{Gathering, finished};
@@ -44,7 +44,7 @@ enum Entered {
     /// According to the ledger, exactly these inputs are loaded already.
     AlreadyLoaded(Box<AlreadyLoaded>),
     /// There is something to do.
-    Run(Box<BegunRun>),
+    Run(Box<EnteredRun>),
 }
 
 /// Plans the package and enters the run into the ledger. Kept units whose rejects are lost are forgotten.
@@ -65,7 +65,7 @@ pub fn prepare(
     let name = &begun.open.record().name;
     let folder = RunFolder::open(&options.runs_folder, name)?;
     keep_pipes(&begun.plan, &folder)?;
-    let BegunRun {
+    let EnteredRun {
         plan,
         open,
         is_resumed,

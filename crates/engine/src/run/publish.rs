@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use inrush_destination::{AddedMembers, Error as DestinationError, MergedRows, Published};
+use inrush_destination::{AddedMembers, Error as ContractError, MergedRows, Published};
 use inrush_rows::cancel::StopReason;
 
 use super::account;
@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::load::refuse_pipe;
 use crate::pipeline::results::StreamResult;
 use crate::report::{MembersReport, PartitionReport, VersionsReport};
-use inrush_plan::driver_error::DriverError;
+use inrush_plan::destination_error::DestinationError;
 
 /// A target after the switch.
 #[derive(Default)]
@@ -53,11 +53,11 @@ pub fn publish(
                 gathering.rejected(source.told());
                 return Ok(switched(context.run, published, gathering));
             }
-            Attempt::Refused { flow, refusal } => (flow, DriverError::from(refusal)),
+            Attempt::Refused { flow, refusal } => (flow, DestinationError::from(refusal)),
         };
         if !careful.add(flow_at) {
             // The careful load has not found the rows.
-            return Err(Error::Driver(refusal));
+            return Err(Error::Destination(refusal));
         }
         source.take_back()?;
         let flow = &context.run.plan.flows[flow_at];
@@ -92,10 +92,7 @@ enum Attempt {
     /// All rows are in their targets.
     Published(Published),
     /// The target of a flow refused a row. Nothing is published.
-    Refused {
-        flow: usize,
-        refusal: DestinationError,
-    },
+    Refused { flow: usize, refusal: ContractError },
 }
 
 /// Publishes, but stops waiting when the run is asked to stop. After a stop or an error it is not known whether the publish
@@ -116,7 +113,7 @@ fn attempt<'a>(
         return Err(error);
     }
     let is_switched = match error {
-        DestinationError::Lost { .. } => settle(context),
+        ContractError::Lost { .. } => settle(context),
         _ => open.is_switched(),
     };
     match is_switched {
@@ -133,7 +130,7 @@ fn attempt<'a>(
         return Err(Error::Interrupted);
     }
     match error {
-        DestinationError::RowsRefused { target, .. } => Ok(Attempt::Refused {
+        ContractError::RowsRefused { target, .. } => Ok(Attempt::Refused {
             flow: target,
             refusal: error,
         }),

@@ -19,7 +19,7 @@ use crate::event::Event;
 use crate::load::{LoadStream, Loader};
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::row_loop;
-use inrush_plan::driver_error::DriverError;
+use inrush_plan::destination_error::DestinationError;
 use inrush_plan::ledger::Account;
 use inrush_plan::work_items::WorkItem;
 use inrush_plan::{UnitIndex, identity};
@@ -30,7 +30,7 @@ use inrush_plan::{UnitIndex, identity};
 pub fn reload(
     context: &RunContext<'_>,
     flow: usize,
-    refusal: &DriverError,
+    refusal: &DestinationError,
     committed: &mut CommittedUnits,
     result: &mut StreamResult,
 ) -> Result<(), Error> {
@@ -58,7 +58,7 @@ pub fn reload(
 fn load(
     context: &RunContext<'_>,
     flow: usize,
-    refusal: &DriverError,
+    refusal: &DestinationError,
     again: &BTreeMap<usize, Account>,
     result: &mut StreamResult,
 ) -> Result<(), Error> {

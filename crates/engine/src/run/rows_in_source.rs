@@ -10,8 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arrow_array::RecordBatch;
 use inrush_destination::{
-    Error as DestinationError, RefusedStagedRow, Result as DestinationResult, RowsInSource,
-    SplitRecord,
+    Error as ContractError, RefusedStagedRow, Result as ContractResult, RowsInSource, SplitRecord,
 };
 use inrush_rows::ids::SplitKey;
 use inrush_rows::reject::Reject;
@@ -83,10 +82,10 @@ impl<'a> SourceOfStaged<'a> {
     }
 
     /// Keeps the reason of an error for the engine.
-    fn answer<T>(&mut self, answer: Result<T, Error>) -> DestinationResult<T> {
+    fn answer<T>(&mut self, answer: Result<T, Error>) -> ContractResult<T> {
         answer.map_err(|error| {
             self.error = Some(error);
-            DestinationError::Interrupted
+            ContractError::Interrupted
         })
     }
 
@@ -198,7 +197,7 @@ impl<'a> SourceOfStaged<'a> {
 }
 
 impl RowsInSource for SourceOfStaged<'_> {
-    fn begin(&mut self, target: usize, unit: usize) -> DestinationResult<u64> {
+    fn begin(&mut self, target: usize, unit: usize) -> ContractResult<u64> {
         let begun = self.begin_unit((target, unit));
         self.answer(begun)
     }
@@ -208,7 +207,7 @@ impl RowsInSource for SourceOfStaged<'_> {
         refused: &[RefusedStagedRow],
         records: &[SplitRecord],
         see: &mut dyn FnMut(&RecordBatch),
-    ) -> DestinationResult<Option<Vec<(SplitKey, u64)>>> {
+    ) -> ContractResult<Option<Vec<(SplitKey, u64)>>> {
         let found = self.find_rows(refused, records, see);
         let found = self.answer(found)?;
         Ok(found.map(|found| {
@@ -219,7 +218,7 @@ impl RowsInSource for SourceOfStaged<'_> {
         }))
     }
 
-    fn reject(&mut self) -> DestinationResult<()> {
+    fn reject(&mut self) -> ContractResult<()> {
         let kept = self.keep();
         self.answer(kept)
     }

@@ -7,7 +7,7 @@ use inrush_rows::cancel::StopReason;
 
 use super::context::RunContext;
 use crate::error::Error;
-use inrush_plan::driver_error::DriverError;
+use inrush_plan::destination_error::DestinationError;
 
 /// The number of attempts: a server that restarts after a crash gets half a minute.
 const TRIES: u32 = 30;
@@ -50,5 +50,5 @@ pub fn unknown_switch(
     };
     let hint = "run the same command again when the destination can be read: its ledger says whether \
                 the rows are in their targets, and no row is loaded twice";
-    Error::Driver(DriverError::new(unknown, Some(hint.to_owned())))
+    Error::Destination(DestinationError::new(unknown, Some(hint.to_owned())))
 }

@@ -1,4 +1,4 @@
-//! The driver of the contract loads whatever units a destination lays out (clause D-39 of docs/specs/destination.md): units
+//! The driver loads whatever units a destination lays out (clause D-39 of docs/specs/destination.md): units
 //! of several splits, ranges of one file in different units, units that several streams fill, and partitions. After a
 //! failure another number of streams continues with the records that are missing. Layouts that would lose rows or load them
 //! twice are refused.

@@ -93,8 +93,12 @@ impl TargetPlanner for ContractTargets<'_> {
         let name = flow.parsed_table()?;
         let schema = name.schema.as_deref();
         let target = self.destination.target_name(schema, &name.name)?;
-        let folded = folded(&self.abilities, &target.sql);
-        Ok((target, folded))
+        let sql = target.sql.clone();
+        Ok((target, sql))
+    }
+
+    fn compared(&self, sql: &str) -> String {
+        folded(&self.abilities, sql)
     }
 
     fn see_runs(&mut self, runs: &PackageRuns<'_>) -> Result<(), PlanError> {

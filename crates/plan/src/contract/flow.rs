@@ -17,7 +17,7 @@ use crate::identity::description::{self, Description};
 use crate::load_flow::{LoadFlow, Writes};
 use crate::package_runs::PackageRuns;
 use crate::steps::{AskedMembers, Given};
-use crate::verify::{ColumnSums, DriverSums};
+use crate::verify::{ColumnSums, DestinationSums};
 use crate::{PlanError, PlanOptions};
 
 /// Makes the plan of one flow.
@@ -150,7 +150,7 @@ impl ContractFlowPlanner<'_> {
                 forms: self.destination.sum_forms(&target)?,
             })),
         };
-        checks.verify.engine = sums.clone().map(|sums| sums as Arc<dyn DriverSums>);
+        checks.verify.engine = sums.clone().map(|sums| sums as Arc<dyn DestinationSums>);
         let units = UnitPlanner {
             destination: self.destination,
             abilities: self.abilities,

@@ -115,7 +115,7 @@ impl DerefMut for ContractFlow {
 }
 
 impl ContractPlan {
-    /// The plan as the driver runs it.
+    /// The plan as the engine runs it.
     pub fn to_load_plan(&self) -> LoadPlan {
         LoadPlan {
             facts: Arc::clone(&self.facts),

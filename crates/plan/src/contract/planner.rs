@@ -13,6 +13,7 @@ use inrush_rows::ids::RunId;
 use super::measured::MeasuredContract;
 use super::scratch::ScratchSettings;
 use super::{ContractEarlier, ContractPlan, build, member_numbers, print};
+use crate::destination_error::DestinationError;
 use crate::error::PlanError;
 use crate::kept_units;
 use crate::load_plan::LoadPlan;
@@ -20,7 +21,7 @@ use crate::load_unit::LoadUnit;
 use crate::options::PlanOptions;
 use crate::package_runs::PackageRuns;
 use crate::places::UnitPlace;
-use crate::planner::{BegunRun, EarlierFound, JoinedRun, PackagePlan, Planner, RunEntry};
+use crate::planner::{EarlierFound, EnteredRun, JoinedRun, PackagePlan, Planner, RunEntry};
 use crate::unit_index::UnitAccounts;
 use crate::work_items::Committed;
 
@@ -59,7 +60,7 @@ impl Planner for ContractPlanner {
         package: &Package,
         options: &PlanOptions<'_>,
     ) -> Result<Box<dyn PackagePlan>, PlanError> {
-        Ok(Box::new(MadePlan {
+        Ok(Box::new(PlanOfDestination {
             plan: build(&*self.opened.destination, package, options)?,
             opened: Arc::clone(&self.opened),
         }))
@@ -76,24 +77,24 @@ impl Planner for ContractPlanner {
 }
 
 /// A plan with its destination.
-struct MadePlan {
+struct PlanOfDestination {
     plan: ContractPlan,
     opened: Arc<Opened>,
 }
 
-impl fmt::Debug for MadePlan {
+impl fmt::Debug for PlanOfDestination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.plan.fmt(f)
     }
 }
 
-impl fmt::Display for MadePlan {
+impl fmt::Display for PlanOfDestination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.plan.fmt(f)
     }
 }
 
-impl PackagePlan for MadePlan {
+impl PackagePlan for PlanOfDestination {
     fn load_plan(&self) -> LoadPlan {
         self.plan.to_load_plan()
     }
@@ -113,6 +114,21 @@ impl PackagePlan for MadePlan {
                 in_part: in_parts.len(),
             },
         }
+    }
+
+    fn held(&self) -> Result<Option<DestinationError>, PlanError> {
+        let ContractEarlier::Stopped { run, .. } = &self.plan.earlier else {
+            return Ok(None);
+        };
+        if self.opened.destination.is_held(run)? != Some(true) {
+            return Ok(None);
+        }
+        let held = inrush_destination::Error::Held {
+            what: format!("run {} of this package is in progress ({})", run.name, run.holder),
+            hint: "wait for it, or stop that process; then the same command resumes from the committed units"
+                .to_owned(),
+        };
+        Ok(Some(held.into()))
     }
 
     /// For a unit that several streams fill, it is not known, and all of it counts as left.
@@ -141,8 +157,8 @@ impl PackagePlan for MadePlan {
     }
 
     /// The plan is outdated if another process has run the package since. Then the new run is discarded.
-    fn begin(self: Box<Self>, entry: &RunEntry) -> Result<Option<BegunRun>, PlanError> {
-        let MadePlan { mut plan, opened } = *self;
+    fn begin(self: Box<Self>, entry: &RunEntry) -> Result<Option<EnteredRun>, PlanError> {
+        let PlanOfDestination { mut plan, opened } = *self;
         let destination = &*opened.destination;
         let (takes_over, wanted) = match &mut plan.earlier {
             ContractEarlier::Stopped { run, kept, .. } => (Some(run.run_id), std::mem::take(kept)),
@@ -172,7 +188,7 @@ impl PackagePlan for MadePlan {
             false => Default::default(),
         };
         member_numbers::serve(&plan.flows, &*open);
-        Ok(Some(BegunRun {
+        Ok(Some(EnteredRun {
             plan,
             open,
             is_resumed,

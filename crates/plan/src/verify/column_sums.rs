@@ -7,7 +7,7 @@ use inrush_destination::Difference;
 use inrush_destination::sums::{ColumnForm, ExactSum};
 use serde::{Deserialize, Serialize};
 
-use super::driver_sums::{BatchSums, DriverSums};
+use super::destination_sums::{BatchSums, DestinationSums};
 
 /// The columns of a target in the order of the batches, and the sums that are computed over each column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,7 +81,7 @@ impl ColumnSums {
     }
 }
 
-impl DriverSums for ColumnSums {
+impl DestinationSums for ColumnSums {
     fn count(&self) -> usize {
         ColumnForm::sum_count(&self.forms)
     }

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use inrush_destination::sums::{ExactSum, SumForm};
 use inrush_rows::column::Column;
 
-use super::driver_sums::DriverSums;
+use super::destination_sums::DestinationSums;
 
-/// The sums that are computed over the rows of each split: the number of rows, the driver's sums, and the promised
+/// The sums that are computed over the rows of each split: the number of rows, the destination's sums, and the promised
 /// sums.
 #[derive(Clone, Debug)]
 pub struct VerifyPlan {
     /// The loaded columns, in the order of the batches.
     pub columns: Vec<VerifyColumn>,
-    /// The driver's sums besides the count of rows, if it has any.
-    pub engine: Option<Arc<dyn DriverSums>>,
+    /// The destination's sums besides the count of rows, if it has any.
+    pub engine: Option<Arc<dyn DestinationSums>>,
     /// Columns of numbers whose sums are compared with promised sums.
     pub summed: Vec<usize>,
 }
@@ -36,11 +36,11 @@ impl VerifyPlan {
         self.engine.is_none() && self.summed.is_empty()
     }
 
-    /// A plan with only the driver's own sums. `types` are the columns' types in the destination.
+    /// A plan with only the destination's own sums. `types` are the columns' types in the destination.
     pub fn new<'a>(
         columns: &[Column],
         types: impl Iterator<Item = &'a String>,
-        engine: Option<Arc<dyn DriverSums>>,
+        engine: Option<Arc<dyn DestinationSums>>,
     ) -> VerifyPlan {
         let columns = columns.iter().zip(types);
         VerifyPlan {
@@ -63,7 +63,7 @@ impl VerifyPlan {
             .expect("only number columns have sums")
     }
 
-    /// The number of sums: one for the number of rows, the driver's sums, and for each column of `summed` its count and
+    /// The number of sums: one for the number of rows, the destination's sums, and for each column of `summed` its count and
     /// its measures.
     pub(super) fn count(&self) -> usize {
         let of_engine = self.engine.as_ref().map_or(0, |engine| engine.count());

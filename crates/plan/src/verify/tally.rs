@@ -3,13 +3,13 @@
 use arrow_array::RecordBatch;
 use inrush_destination::sums::{ExactSum, SumForm, add_count};
 
-use super::driver_sums::BatchSums;
+use super::destination_sums::BatchSums;
 use super::plan::VerifyPlan;
 
 /// Sums over the rows of a split, made of the converted columns.
 #[derive(Debug)]
 pub struct Tally {
-    /// The number of rows, then the driver's sums, then the sums of the `summed` columns.
+    /// The number of rows, then the destination's sums, then the sums of the `summed` columns.
     items: Vec<ExactSum>,
     engine: Option<Box<dyn BatchSums>>,
     summed: Vec<(usize, SumForm)>,

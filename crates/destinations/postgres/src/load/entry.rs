@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use inrush_plan::LoadFlow;
 use inrush_plan::identity::causes::possible_changes;
 use inrush_plan::kept_units::KeptUnits;
-use inrush_plan::planner::{BegunRun, RunEntry};
+use inrush_plan::planner::{EnteredRun, RunEntry};
 use inrush_rows::cancel::Stop;
 use inrush_rows::ids::{FileKey, RunId, RunName, UnitKey};
 use inrush_rows::plural::counted;
@@ -79,7 +79,7 @@ impl<'a> Entry<'a> {
     }
 
     /// The run, once all steps are done. It has the control session. Called on a thread of the runtime.
-    pub fn finish(self, control: &Session, address: &DatabaseAddress) -> BegunRun {
+    pub fn finish(self, control: &Session, address: &DatabaseAddress) -> EnteredRun {
         let Entry {
             ledger,
             mut plan,
@@ -114,7 +114,7 @@ impl<'a> Entry<'a> {
             stop: stop.clone(),
             fault: entry.fault.clone(),
         };
-        BegunRun {
+        EnteredRun {
             plan: load,
             open: Box::new(open),
             is_resumed,

@@ -1,5 +1,5 @@
 //! The steps of the control session before the first row, in order: `inrush check` prints them, and the run performs
-//! them (`load/prepare.rs`, `load/one_transaction.rs`).
+//! them (`load/entry.rs`, `load/one_transaction.rs`).
 
 use inrush_destination::Step as Shown;
 use inrush_rows::ids::RunName;

@@ -56,8 +56,8 @@ impl From<PackageError> for PlanFailure {
 impl From<PlanFailure> for PlanError {
     fn from(failure: PlanFailure) -> PlanError {
         match failure {
-            PlanFailure::Server(error) => PlanError::Driver(error.into()),
-            PlanFailure::Ledger(error) => PlanError::Driver(error.into()),
+            PlanFailure::Server(error) => PlanError::Destination(error.into()),
+            PlanFailure::Ledger(error) => PlanError::Destination(error.into()),
             PlanFailure::Asked(error) => error.into(),
             PlanFailure::Refused(error) => error,
         }

@@ -154,7 +154,7 @@ pub enum Earlier {
 }
 
 impl Plan {
-    /// The plan as the driver runs it.
+    /// The plan as the engine runs it.
     pub fn to_load_plan(&self) -> LoadPlan {
         LoadPlan {
             facts: Arc::clone(&self.facts),

@@ -12,7 +12,7 @@ use inrush_rows::finding::Finding;
 use inrush_system::threads::cores;
 use tokio::runtime::Handle;
 
-use super::server::ServerFacts;
+use super::server::TrialFacts;
 use super::trial_server::TrialServer;
 use super::{around_streams, beside_rows, hazards, network, not_predicted, wal};
 use crate::load::encoder::Encoder;
@@ -41,7 +41,7 @@ pub struct MeasuredServer<'a> {
     /// Asks to stop.
     pub stop: &'a Stop,
     /// The server, as it was before the measurements.
-    pub server: ServerFacts,
+    pub server: TrialFacts,
 }
 
 impl MeasuredServer<'_> {

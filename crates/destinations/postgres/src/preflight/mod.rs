@@ -14,4 +14,4 @@ mod trial_stream;
 mod wal;
 
 pub use self::measured_server::MeasuredServer;
-pub use self::server::ServerFacts;
+pub use self::server::TrialFacts;

@@ -7,7 +7,7 @@ use crate::plan::Plan;
 use crate::{PostgresError, Session};
 
 /// Facts about the server that the measurements need.
-pub struct ServerFacts {
+pub struct TrialFacts {
     /// Seconds of a round trip.
     pub round_trip_s: f64,
     /// The settings of its WAL.
@@ -16,10 +16,10 @@ pub struct ServerFacts {
     pub ground: Option<Ground>,
 }
 
-impl ServerFacts {
+impl TrialFacts {
     /// Asks the server, and measures a round trip.
-    pub async fn ask(session: &Session, plan: &Plan) -> Result<ServerFacts, PostgresError> {
-        Ok(ServerFacts {
+    pub async fn ask(session: &Session, plan: &Plan) -> Result<TrialFacts, PostgresError> {
+        Ok(TrialFacts {
             round_trip_s: network::round_trip(session).await?,
             wal: WalSettings::ask(session).await?,
             ground: Ground::find(session, &plan.settings.staging_schema).await?,

@@ -1,4 +1,4 @@
-//! The comparisons that PostgreSQL's driver makes for each unit. The plan chooses them once.
+//! The comparisons that are made for each unit. The plan chooses them once.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use inrush_destination::Difference;
 use inrush_destination::sums::{ColumnForm, ExactSum};
 use inrush_package::Verify;
-use inrush_plan::verify::{BatchSums, ColumnSums, DriverSums, VerifyPlan};
+use inrush_plan::verify::{BatchSums, ColumnSums, DestinationSums, VerifyPlan};
 use inrush_rows::column::Column;
 
 use super::hash::of_row_hash;
@@ -37,10 +37,10 @@ pub struct ComparedColumn {
 
 impl Comparison {
     /// The sums that must be made while rows are sent; `None` if rows are only counted.
-    pub fn sums(self: &Arc<Comparison>) -> Option<Arc<dyn DriverSums>> {
+    pub fn sums(self: &Arc<Comparison>) -> Option<Arc<dyn DestinationSums>> {
         match self.level {
             Verify::Count => None,
-            Verify::Sums | Verify::Rows => Some(Arc::clone(self) as Arc<dyn DriverSums>),
+            Verify::Sums | Verify::Rows => Some(Arc::clone(self) as Arc<dyn DestinationSums>),
         }
     }
 
@@ -156,7 +156,7 @@ impl Comparison {
     }
 }
 
-impl DriverSums for Comparison {
+impl DestinationSums for Comparison {
     fn count(&self) -> usize {
         // The engine counts rows in any case.
         self.items().len() - 1

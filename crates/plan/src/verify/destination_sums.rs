@@ -1,4 +1,4 @@
-//! Sums over the rows that are sent, as the driver defines them.
+//! Sums over the rows that are sent, as the destination defines them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,9 +6,9 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use inrush_destination::sums::ExactSum;
 
-/// The sums that a driver computes over each split, for comparison with the sums that its database computes over
+/// The sums that a destination computes over each split, for comparison with the sums that its database computes over
 /// the same rows. The ledger keeps them together with the engine's own sums.
-pub trait DriverSums: fmt::Debug + Send + Sync {
+pub trait DestinationSums: fmt::Debug + Send + Sync {
     /// The number of sums.
     fn count(&self) -> usize;
 
@@ -18,6 +18,6 @@ pub trait DriverSums: fmt::Debug + Send + Sync {
 
 /// Adds batch after batch to sums.
 pub trait BatchSums: fmt::Debug + Send {
-    /// Adds the rows of a batch to sums, of which there are [`DriverSums::count`].
+    /// Adds the rows of a batch to sums, of which there are [`DestinationSums::count`].
     fn add(&mut self, batch: &RecordBatch, sums: &mut [ExactSum]);
 }
