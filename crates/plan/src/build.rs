@@ -191,7 +191,7 @@ pub fn build<T: TargetPlanner>(
         }
         false => EarlierWork::of(EarlierRun::None),
     };
-    let is_asked_again = options.again || options.from.is_some() || options.is_replay;
+    let is_asked_again = options.again || options.is_replay;
     if planner.can_read_ledger() && matches!(earlier, EarlierRun::None) && !is_asked_again {
         options.or_note(planner.refuse_lost_ledger(&run_key, &flows))?;
     }

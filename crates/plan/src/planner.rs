@@ -18,6 +18,7 @@ use std::sync::Arc;
 use inrush_destination::{MeasuredPlan, OpenRun, RunLedger, RunRecord};
 use inrush_fault::Fault;
 use inrush_package::Package;
+use inrush_rows::cancel::Stop;
 use inrush_rows::ids::{RunName, UnitKey};
 
 use crate::destination_error::DestinationError;
@@ -31,6 +32,12 @@ use crate::work_items::Committed;
 
 /// Makes plans for one destination.
 pub trait Planner {
+    /// Connects, if the destination has connections and is not connected yet. Otherwise the first plan connects. Ends with
+    /// [`PlanError::Interrupted`] if the run is asked to stop meanwhile.
+    fn connect(&self, _stop: &Stop) -> Result<(), PlanError> {
+        Ok(())
+    }
+
     /// Plans a package against its sources and the destination as they are now. Nothing is changed. Ends with
     /// [`PlanError::Interrupted`] if the run is asked to stop meanwhile.
     fn plan(
@@ -48,26 +55,35 @@ pub trait Planner {
     }
 }
 
-/// A plan of a package. Its `Display` is the plan in words.
-pub trait PackagePlan: fmt::Debug + fmt::Display {
-    /// The plan as the engine runs it.
-    fn load_plan(&self) -> LoadPlan;
-
-    /// The earlier run of the package that matters for the plan.
-    fn earlier(&self) -> EarlierFound;
-
+/// A plan as it is shown. Its `Display` is the plan in words.
+pub trait ShownPlan: fmt::Debug + fmt::Display {
     /// Refuses a plan that cannot be run, such as one without the privileges that it needs.
     fn require_runnable(&self) -> Result<(), PlanError> {
         Ok(())
     }
 
+    /// Writes its steps as a script in the destination's SQL. A step that a script cannot perform is a comment.
+    fn fmt_script(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+}
+
+/// A plan of a package, with its destination.
+pub trait PackagePlan {
+    /// The plan as the engine runs it.
+    fn load_plan(&self) -> LoadPlan;
+
+    /// The plan as it is shown.
+    fn shown(&self) -> &dyn ShownPlan;
+
+    /// The plan without its destination.
+    fn into_shown(self: Box<Self>) -> Box<dyn ShownPlan>;
+
+    /// The earlier run of the package that matters for the plan.
+    fn earlier(&self) -> EarlierFound;
+
     /// The error of a run that begins now, if another process holds the run.
     fn held(&self) -> Result<Option<DestinationError>, PlanError> {
         Ok(None)
     }
-
-    /// Writes its steps as a script in the destination's SQL. A step that a script cannot perform is a comment.
-    fn fmt_script(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 
     /// The part of a unit that earlier attempts of the run have committed, as far as the plan knows it.
     fn committed<'a>(&'a self, place: UnitPlace, unit: &LoadUnit) -> Committed<'a>;

@@ -12,6 +12,8 @@ use crate::load_error::LoadError;
 /// The hint of a batch that does not fit its table, which the server has not seen.
 const ENCODING_HINT: &str =
     "correct the value or the type of its column; if both are right, this is a bug of Inrush";
+/// The hint of an address that cannot be read.
+const ADDRESS_HINT: &str = "write postgresql://USER@HOST/DATABASE";
 /// The hint of an error that has none.
 pub const NO_HINT: &str = "the server's log has more about it";
 
@@ -58,7 +60,7 @@ impl From<PostgresError> for Error {
             },
             PostgresError::Client(error @ ClientError::Address { .. }) => Error::Address {
                 what: error.to_string(),
-                hint: hint_or(hint),
+                hint: hint.unwrap_or_else(|| ADDRESS_HINT.to_owned()),
             },
             PostgresError::Client(ClientError::Gone { what, hint })
             | PostgresError::Unsuitable { what, hint } => Error::Unsuitable { what, hint },

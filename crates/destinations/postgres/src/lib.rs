@@ -29,6 +29,7 @@ mod load_error;
 mod old_tables;
 mod partition_tree;
 mod plan;
+mod planned_server;
 mod planner;
 mod preflight;
 mod ranges;

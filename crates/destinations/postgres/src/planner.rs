@@ -1,13 +1,15 @@
 //! Plans loads into a server, and enters their runs into its ledger.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use inrush_destination::{Address, MeasuredPlan, Result as ContractResult, RunLedger, RunRecord};
 use inrush_package::Package;
 use inrush_plan::destination_error::DestinationError;
 use inrush_plan::load_plan::LoadPlan;
-use inrush_plan::planner::{EarlierFound, EnteredRun, JoinedRun, PackagePlan, Planner, RunEntry};
+use inrush_plan::planner::{
+    EarlierFound, EnteredRun, JoinedRun, PackagePlan, Planner, RunEntry, ShownPlan,
+};
 use inrush_plan::work_items::Committed;
 use inrush_plan::{LoadUnit, PlanError, PlanOptions, UnitPlace};
 use inrush_rows::cancel::Stop;
@@ -17,11 +19,11 @@ use tokio::runtime::Handle;
 use super::ledger::{Ledger, LedgerError};
 use super::load::entry::Entry;
 use super::plan::begin_steps::{PREPARE, PrepareStep};
-use super::plan::routing::KeyScans;
-use super::plan::{self, Earlier, Plan, PlanFailure};
+use super::plan::{self, Earlier, Plan};
+use super::planned_server::{Control, PlannedServer};
 use super::preflight::{MeasuredServer, TrialFacts};
 use super::server_ledger::ServerLedger;
-use super::{ConnectionDefaults, DatabaseAddress, PostgresError, Session};
+use super::{ConnectionDefaults, DatabaseAddress, PostgresError};
 
 /// Plans loads into a PostgreSQL server.
 ///
@@ -30,24 +32,6 @@ use super::{ConnectionDefaults, DatabaseAddress, PostgresError, Session};
 pub struct PostgresPlanner {
     server: Arc<PlannedServer>,
     ledger: ServerLedger<'static>,
-}
-
-/// The server for which plans are made.
-struct PlannedServer {
-    address: DatabaseAddress,
-    runtime: Handle,
-    /// The results of passes over the files, which all plans share.
-    key_scans: KeyScans,
-    control: Mutex<Control>,
-}
-
-/// The session that plans, and that enters the run into the ledger.
-#[derive(Default)]
-struct Control {
-    /// `None` before the first plan, and once a run has it.
-    session: Option<Session>,
-    /// It holds the lock of the run, and the ledger is set up.
-    is_locked: bool,
 }
 
 /// The ledger at an address. A session is opened for the first question. `defaults` fill the gaps of the URL.
@@ -77,56 +61,26 @@ impl PostgresPlanner {
     ) -> ContractResult<PostgresPlanner> {
         let server = server_at(address, defaults)?;
         let schema = address.ledger_schema;
+        let server = Arc::new(PlannedServer::new(server, runtime.clone()));
         Ok(PostgresPlanner {
-            ledger: ServerLedger::in_runtime(server.clone(), schema, runtime.clone()),
-            server: Arc::new(PlannedServer {
-                address: server,
-                runtime: runtime.clone(),
-                key_scans: KeyScans::default(),
-                control: Mutex::default(),
-            }),
+            ledger: ServerLedger::of_planner(Arc::clone(&server), schema),
+            server,
         })
     }
 }
 
 impl Planner for PostgresPlanner {
+    fn connect(&self, stop: &Stop) -> Result<(), PlanError> {
+        self.server.connect(stop)
+    }
+
     fn plan(
         &self,
         package: &Package,
         options: &PlanOptions<'_>,
     ) -> Result<Box<dyn PackagePlan>, PlanError> {
-        let PlannedServer {
-            address,
-            runtime,
-            key_scans,
-            ..
-        } = &*self.server;
-        let mut control = self.server.control();
-        // The parts of the plan wait for the server one by one.
-        let _entered = runtime.enter();
-        if control.session.is_none() {
-            let opening = async { Ok(Session::open(address, "inrush plan").await?) };
-            control.session = Some(plan::wait(options, opening)?);
-        }
-        let session = control.session()?;
-        let built = plan::build(session, address, package, options, key_scans);
-        let plan = match built {
-            Ok(plan) => plan,
-            Err(error) if error.is_blocked() => {
-                let naming = async { Ok(held(session, package, error).await) };
-                return Err(plan::wait(options, naming)?.into());
-            }
-            Err(error) => {
-                // A statement may have been stopped on its way.
-                if matches!(
-                    error,
-                    PlanFailure::Asked(inrush_destination::Error::Interrupted)
-                ) {
-                    *control = Control::default();
-                }
-                return Err(error.into());
-            }
-        };
+        self.server.connect(options.stop)?;
+        let plan = self.server.plan(package, options)?;
         Ok(Box::new(PlanOfServer {
             plan,
             stop: options.stop.clone(),
@@ -139,64 +93,6 @@ impl Planner for PostgresPlanner {
     }
 }
 
-impl Control {
-    fn session(&self) -> Result<&Session, PlanFailure> {
-        self.session.as_ref().ok_or_else(|| {
-            PlanFailure::Asked(inrush_destination::Error::Unsuitable {
-                what: "the session of the plan is in use by a run".to_owned(),
-                hint: "this is a mistake in Inrush; report it with the package".to_owned(),
-            })
-        })
-    }
-}
-
-impl PlannedServer {
-    fn control(&self) -> MutexGuard<'_, Control> {
-        self.control.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits for work on the session, until the run is asked to stop. The session is closed if it was stopped in the middle of a
-    /// statement.
-    fn wait<T>(
-        &self,
-        stop: &Stop,
-        work: impl AsyncFnOnce(&mut Control) -> Result<T, PlanFailure>,
-    ) -> Result<T, PlanError> {
-        let mut control = self.control();
-        let done = self.runtime.block_on(stop.unless_asked(work(&mut control)));
-        match done {
-            Some(done) => Ok(done?),
-            None => {
-                *control = Control::default();
-                Err(PlanError::Interrupted)
-            }
-        }
-    }
-}
-
-/// The server rolls back and releases the lock, if a run does not have the session.
-impl Drop for PlannedServer {
-    fn drop(&mut self) {
-        let session = self.control().session.take();
-        if let Some(session) = session {
-            self.runtime.block_on(session.close());
-        }
-    }
-}
-
-/// The error of a plan that a lock of another session has stopped. Another run of the package may hold that lock for its switch.
-/// Then the error names that run.
-async fn held(session: &Session, package: &Package, error: PlanFailure) -> PlanFailure {
-    let Ok(run_key) = plan::run_key(session, package).await else {
-        return error;
-    };
-    let ledger = Ledger::new(&package.run.ledger_schema);
-    match ledger.holder(session, &run_key).await {
-        Ok(Some(holder)) => LedgerError::from(holder).into(),
-        _ => error,
-    }
-}
-
 /// A plan with its server.
 struct PlanOfServer {
     plan: Plan,
@@ -204,21 +100,27 @@ struct PlanOfServer {
     server: Arc<PlannedServer>,
 }
 
-impl fmt::Debug for PlanOfServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.plan.fmt(f)
+impl ShownPlan for Plan {
+    fn require_runnable(&self) -> Result<(), PlanError> {
+        self.require_privileges()
     }
-}
 
-impl fmt::Display for PlanOfServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.plan.fmt(f)
+    fn fmt_script(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        plan::print::fmt_script(self, f)
     }
 }
 
 impl PackagePlan for PlanOfServer {
     fn load_plan(&self) -> LoadPlan {
         self.plan.to_load_plan()
+    }
+
+    fn shown(&self) -> &dyn ShownPlan {
+        &self.plan
+    }
+
+    fn into_shown(self: Box<Self>) -> Box<dyn ShownPlan> {
+        Box::new(self.plan)
     }
 
     fn earlier(&self) -> EarlierFound {
@@ -236,10 +138,6 @@ impl PackagePlan for PlanOfServer {
                 in_part: unfinished.len(),
             },
         }
-    }
-
-    fn require_runnable(&self) -> Result<(), PlanError> {
-        self.plan.require_privileges()
     }
 
     fn held(&self) -> Result<Option<DestinationError>, PlanError> {
@@ -283,16 +181,12 @@ impl PackagePlan for PlanOfServer {
         }))
     }
 
-    fn fmt_script(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        plan::print::fmt_script(&self.plan, f)
-    }
-
     /// The first plan takes the lock, and asks for a second plan.
     fn begin(self: Box<Self>, entry: &RunEntry) -> Result<Option<EnteredRun>, PlanError> {
         let PlanOfServer { plan, stop, server } = *self;
         let again = |step: &PrepareStep| *step == PrepareStep::PlanAgain;
         let again = PREPARE.iter().position(again).unwrap_or(PREPARE.len());
-        server.wait(&stop, async |control| {
+        let begun = server.wait(&stop, async |control| {
             let mut entry = Entry::new(plan, entry, &stop);
             let session = control.session()?;
             if !control.is_locked {
@@ -309,7 +203,8 @@ impl PackagePlan for PlanOfServer {
             // From now on the run has the session, and its lock.
             *control = Control::default();
             Ok(Some(run))
-        })
+        });
+        Ok(begun?)
     }
 
     fn join(self: Box<Self>, _: &RunRecord, _: &str) -> Result<JoinedRun, PlanError> {

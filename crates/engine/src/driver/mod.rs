@@ -13,7 +13,7 @@ use inrush_destination::Address;
 use inrush_package::Package;
 use inrush_plan::contract::{ContractPlanner, OpenDestination};
 use inrush_plan::load_plan::LoadPlan;
-use inrush_plan::planner::{PackagePlan, Planner};
+use inrush_plan::planner::{Planner, ShownPlan};
 use inrush_plan::{ContentChecks, Reading};
 use tokio::runtime::Handle;
 
@@ -56,7 +56,7 @@ impl<'a> Driver<'a> {
         let plan = planner.plan(package, &plan_options)?;
         Ok(Checked {
             load: plan.load_plan(),
-            plan,
+            shown: plan.into_shown(),
         })
     }
 
@@ -112,17 +112,17 @@ impl<'a> Driver<'a> {
     }
 }
 
-/// A package's plan.
+/// A package's plan. Its destination is closed.
 #[derive(Debug)]
 pub struct Checked {
     load: LoadPlan,
-    plan: Box<dyn PackagePlan>,
+    shown: Box<dyn ShownPlan>,
 }
 
 impl Checked {
     /// Refuses a plan that cannot be run, such as one without the privileges that it needs.
     pub fn require_runnable(&self) -> Result<(), Error> {
-        Ok(self.plan.require_runnable()?)
+        Ok(self.shown.require_runnable()?)
     }
 
     /// The readings of its flows, in their order.
@@ -132,12 +132,12 @@ impl Checked {
 
     /// Its steps as a script in the destination's SQL. A step that a script cannot perform is a comment.
     pub fn script(&self) -> impl fmt::Display {
-        fmt::from_fn(|f| self.plan.fmt_script(f))
+        fmt::from_fn(|f| self.shown.fmt_script(f))
     }
 }
 
 impl fmt::Display for Checked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.plan.fmt(f)
+        self.shown.fmt(f)
     }
 }

@@ -25,8 +25,14 @@ pub fn preflight(
     report: &mut PreflightReport,
 ) -> Result<(), Error> {
     let runtime = runtime()?;
-    let planner = match driver.planner(package, options, runtime.handle()) {
+    let reached = driver.planner(package, options, runtime.handle());
+    let reached = reached.and_then(|planner| {
+        planner.connect(&options.stop)?;
+        Ok(planner)
+    });
+    let planner = match reached {
         Ok(planner) => planner,
+        Err(Error::Interrupted) => return Err(Error::Interrupted),
         // The package names no destination that can be reached.
         Err(error) if error.exit_status() == ExitStatus::Usage => return Err(error),
         Err(error) => {
@@ -79,7 +85,7 @@ pub fn preflight(
 /// The findings of the plan itself. If another run of the package is in progress, its leftovers are not reported.
 fn of_plan(plan: &dyn PackagePlan, earlier: &EarlierFound, is_held: bool) -> Vec<Finding> {
     let mut found = Vec::new();
-    if let Err(error) = plan.require_runnable() {
+    if let Err(error) = plan.shown().require_runnable() {
         found.push(findings::of_refusal(&error));
     }
     match earlier {

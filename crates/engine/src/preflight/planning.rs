@@ -9,8 +9,7 @@ use super::result::Finding;
 use crate::error::Error;
 use crate::pipeline::RunOptions;
 
-/// Makes a plan, and adds the obstacles to the findings. Returns an error only if the package itself is wrong. If the destination
-/// cannot be asked, inputs that cannot be read are found nevertheless.
+/// Makes a plan, and adds the obstacles to the findings. Returns an error only if the package itself is wrong.
 pub fn plan_with_findings<P>(
     package: &Package,
     options: &RunOptions<'_>,
@@ -26,23 +25,20 @@ pub fn plan_with_findings<P>(
     };
     let plan = build(&plan_options);
     found.extend(obstacles.take().iter().map(findings::of_refusal));
-    let error = match plan {
-        Ok(plan) => return Ok(Some(plan)),
-        Err(error @ PlanError::Package(_)) => return Err(error.into()),
-        Err(error) => error,
-    };
-    let is_of_destination = matches!(error, PlanError::Destination(_));
-    match Error::from(error) {
-        Error::Interrupted => return Err(Error::Interrupted),
-        error => found.push(findings::of_error(&error)),
+    match plan {
+        Ok(plan) => Ok(Some(plan)),
+        Err(error @ PlanError::Package(_)) => Err(error.into()),
+        Err(error) => match Error::from(error) {
+            Error::Interrupted => Err(Error::Interrupted),
+            error => {
+                found.push(findings::of_error(&error));
+                Ok(None)
+            }
+        },
     }
-    if is_of_destination {
-        found.extend(missing_inputs(package, options));
-    }
-    Ok(None)
 }
 
-/// Findings for inputs that cannot be read. Used if there is no plan, because a plan needs the destination.
+/// Findings for inputs that cannot be read. Used if the destination cannot be reached, because a plan needs it.
 pub fn missing_inputs(package: &Package, options: &RunOptions<'_>) -> Vec<Finding> {
     let sources = options.sources();
     let mut found = Vec::new();

@@ -1,10 +1,10 @@
 //! The first part of a run: the plan, the run in the ledger, and everything that the streams need before they load.
 
 use inrush_package::Package;
-use inrush_plan::ContentChecks;
 use inrush_plan::ledger::{Account, accounts_of_targets};
 use inrush_plan::load_plan::LoadPlan;
 use inrush_plan::planner::{EarlierFound, EnteredRun, Planner, RunEntry};
+use inrush_plan::{ContentChecks, PlanError};
 use inrush_rows::ids::RunName;
 
 use super::gathering::{Gathering, finished};
@@ -91,11 +91,6 @@ fn enter(
     package: &Package,
     options: &RunOptions<'_>,
 ) -> Result<Entered, Error> {
-    let entry = RunEntry {
-        name: new_run_name(&package.name),
-        holder: holder(),
-        fault: options.fault.clone(),
-    };
     // All plans must see the same beginning of a pipe, and none reads a file again for its content.
     let sources = options.sources();
     let contents = ContentChecks::default();
@@ -114,12 +109,18 @@ fn enter(
                 plan,
             })));
         }
-        plan.require_runnable()?;
+        plan.shown().require_runnable()?;
         if let Some(run) = options.replays.as_ref().filter(|_| is_first) {
             let plan = plan.load_plan();
             replayed::refuse_unswitched(planner.ledger(), run, &plan.flows)?;
         }
-        if let Some(begun) = plan.begin(&entry)? {
+        // A run that was entered and given up keeps its name in the ledger.
+        let entry = RunEntry {
+            name: new_run_name(&package.name),
+            holder: holder(),
+            fault: options.fault.clone(),
+        };
+        if let Some(begun) = plan.begin(&entry).map_err(of_entry)? {
             return Ok(Entered::Run(Box::new(begun)));
         }
     }
@@ -129,6 +130,14 @@ fn enter(
         ),
         hint: "run the same command again: it plans from the current state".to_owned(),
     }))
+}
+
+/// An error of the destination after the plan was made.
+fn of_entry(error: PlanError) -> Error {
+    match error {
+        PlanError::Destination(error) => Error::Destination(error),
+        error => error.into(),
+    }
 }
 
 /// Keeps the data of pipes in the run's folder until the load is done, for flows that may have to read it again.

@@ -37,7 +37,8 @@ pub fn refuse_unswitched(
             return replaced(target, by);
         }
     }
-    match run.gone.first() {
+    let is_planned = |gone: &&String| flows.iter().any(|flow| flow.reading.target == **gone);
+    match run.gone.iter().find(is_planned) {
         Some(target) => replaced(target, None),
         None => Ok(()),
     }

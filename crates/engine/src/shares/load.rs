@@ -110,8 +110,9 @@ fn join(
     let contents = ContentChecks::default();
     let plan_options = options.plan_options(&package.run, &*sources, &contents, false);
     let planned = planner.plan(package, &plan_options)?;
+    sent.compare(&planned.load_plan(), package)?;
     let JoinedRun { mut plan, open } = planned.join(&sent.run, &holder())?;
-    sent.settle(&mut plan, package)?;
+    sent.settle(&mut plan);
     announcements::planned(&plan, options);
     let mut run = PreparedRun::new(plan, open, true, folder);
     let (record, flows) = (run.open.record(), &run.plan.flows);

@@ -147,9 +147,8 @@ impl SentPlan {
         })
     }
 
-    /// Compares `plan`, this host's plan of the package, with the sent plan. Then gives the splits of `plan` the first
-    /// records of the sent ones: only the host that cut the splits has searched for them.
-    pub fn settle(&self, plan: &mut LoadPlan, package: &Package) -> Result<(), ShareError> {
+    /// Refuses `plan`, this host's plan of the package, if it is not the same as the sent one.
+    pub fn compare(&self, plan: &LoadPlan, package: &Package) -> Result<(), ShareError> {
         let differs = |what: &str| {
             Err(ShareError::Differs {
                 what: what.to_owned(),
@@ -167,10 +166,16 @@ impl SentPlan {
         if plan.flows.len() != self.flows.len() {
             return differs("it has another number of flows");
         }
+        let mut flows = plan.flows.iter().zip(&self.flows);
+        flows.try_for_each(|(flow, sent)| compare_flow(flow, sent))
+    }
+
+    /// Gives the splits of `plan`, which is [the same](SentPlan::compare), the first records of the sent ones: only the host that
+    /// cut the splits has searched for them.
+    pub fn settle(&self, plan: &mut LoadPlan) {
         for (flow, sent) in plan.flows.iter_mut().zip(&self.flows) {
-            settle_flow(Arc::make_mut(flow), sent)?;
+            settle_flow(Arc::make_mut(flow), sent);
         }
-        Ok(())
     }
 }
 
@@ -193,9 +198,8 @@ fn sent_unit(unit: &LoadUnit) -> SentUnit {
     }
 }
 
-fn settle_flow(flow: &mut LoadFlow, sent: &SentFlow) -> Result<(), ShareError> {
-    let LoadFlow { reading, units, .. } = flow;
-    let target = &reading.target;
+fn compare_flow(flow: &LoadFlow, sent: &SentFlow) -> Result<(), ShareError> {
+    let (target, units) = (&flow.reading.target, &flow.units);
     let differs = |what: String| Err(ShareError::Differs { what });
     if units.len() != sent.units.len() {
         return differs(format!(
@@ -204,7 +208,7 @@ fn settle_flow(flow: &mut LoadFlow, sent: &SentFlow) -> Result<(), ShareError> {
             sent.units.len()
         ));
     }
-    for (unit, sent) in units.iter_mut().zip(&sent.units) {
+    for (unit, sent) in units.iter().zip(&sent.units) {
         if unit.key != sent.key || unit.splits.len() != sent.splits.len() {
             let files = unit.splits.first();
             return differs(format!(
@@ -215,6 +219,12 @@ fn settle_flow(flow: &mut LoadFlow, sent: &SentFlow) -> Result<(), ShareError> {
                 })
             ));
         }
+    }
+    Ok(())
+}
+
+fn settle_flow(flow: &mut LoadFlow, sent: &SentFlow) {
+    for (unit, sent) in flow.units.iter_mut().zip(&sent.units) {
         for (split, sent) in unit.splits.iter_mut().zip(&sent.splits) {
             // The range of a split is part of the unit's key, so it is the same.
             if let Some(first) = sent.first_record {
@@ -224,5 +234,4 @@ fn settle_flow(flow: &mut LoadFlow, sent: &SentFlow) -> Result<(), ShareError> {
         }
         unit.set_shared(sent.is_shared);
     }
-    Ok(())
 }

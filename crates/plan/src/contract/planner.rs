@@ -21,7 +21,9 @@ use crate::load_unit::LoadUnit;
 use crate::options::PlanOptions;
 use crate::package_runs::PackageRuns;
 use crate::places::UnitPlace;
-use crate::planner::{EarlierFound, EnteredRun, JoinedRun, PackagePlan, Planner, RunEntry};
+use crate::planner::{
+    EarlierFound, EnteredRun, JoinedRun, PackagePlan, Planner, RunEntry, ShownPlan,
+};
 use crate::unit_index::UnitAccounts;
 use crate::work_items::Committed;
 
@@ -82,21 +84,24 @@ struct PlanOfDestination {
     opened: Arc<Opened>,
 }
 
-impl fmt::Debug for PlanOfDestination {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.plan.fmt(f)
-    }
-}
-
-impl fmt::Display for PlanOfDestination {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.plan.fmt(f)
+/// A plan that cannot be run is refused while it is made.
+impl ShownPlan for ContractPlan {
+    fn fmt_script(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        print::fmt_script(self, f)
     }
 }
 
 impl PackagePlan for PlanOfDestination {
     fn load_plan(&self) -> LoadPlan {
         self.plan.to_load_plan()
+    }
+
+    fn shown(&self) -> &dyn ShownPlan {
+        &self.plan
+    }
+
+    fn into_shown(self: Box<Self>) -> Box<dyn ShownPlan> {
+        Box::new(self.plan)
     }
 
     fn earlier(&self) -> EarlierFound {
@@ -111,7 +116,10 @@ impl PackagePlan for PlanOfDestination {
             } => EarlierFound::Stopped {
                 run: run.clone(),
                 kept: kept.count(),
-                in_part: in_parts.len(),
+                in_part: in_parts
+                    .iter()
+                    .filter(|place| kept.get(**place).is_some())
+                    .count(),
             },
         }
     }
@@ -150,10 +158,6 @@ impl PackagePlan for PlanOfDestination {
             targets: targets(&self.plan),
             scratch: &self.opened.scratch,
         }))
-    }
-
-    fn fmt_script(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        print::fmt_script(&self.plan, f)
     }
 
     /// The plan is outdated if another process has run the package since. Then the new run is discarded.

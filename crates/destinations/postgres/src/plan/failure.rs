@@ -6,6 +6,7 @@ use inrush_plan::PlanRefusal;
 use inrush_source::SourceError;
 
 use crate::PostgresError;
+use crate::contract_errors::NO_HINT;
 use crate::ledger::LedgerError;
 use crate::load_error::LoadError;
 
@@ -60,6 +61,21 @@ impl From<PlanFailure> for PlanError {
             PlanFailure::Ledger(error) => PlanError::Destination(error.into()),
             PlanFailure::Asked(error) => error.into(),
             PlanFailure::Refused(error) => error,
+        }
+    }
+}
+
+/// Converts the error of a question to the ledger. The server is asked nothing else in this way.
+impl From<PlanFailure> for inrush_destination::Error {
+    fn from(failure: PlanFailure) -> inrush_destination::Error {
+        match failure {
+            PlanFailure::Server(error) => error.into(),
+            PlanFailure::Ledger(error) => error.into(),
+            PlanFailure::Asked(error) => error,
+            PlanFailure::Refused(error) => inrush_destination::Error::Unsuitable {
+                hint: error.hint().unwrap_or_else(|| NO_HINT.to_owned()),
+                what: error.to_string(),
+            },
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The sessions that read and change the ledger: sessions of its own, or the session of a plan.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use inrush_destination::{Error, Result};
 use inrush_rows::cancel::Stop;
@@ -9,6 +9,7 @@ use tokio::runtime::Handle;
 use tokio::task::block_in_place;
 
 use crate::ledger::{Ledger, LedgerError};
+use crate::planned_server::PlannedServer;
 use crate::{DatabaseAddress, PostgresError, Session};
 
 /// Limits the wait for another session's lock on a staging table or the ledger. That session may hang while it reads
@@ -29,13 +30,13 @@ enum Sessions<'a> {
         session: &'a Session,
         stop: &'a Stop,
     },
+    /// The session that has planned, between its plans.
+    OfPlanner(Arc<PlannedServer>),
 }
 
 struct OwnSession {
     address: DatabaseAddress,
-    runtime: Handle,
-    /// The threads of the runtime, if nobody else keeps them.
-    _threads: Option<Threads>,
+    runtime: Threads,
     /// The session for questions; `None` before the first one, and after a session was lost.
     kept: Mutex<Option<Session>>,
 }
@@ -43,33 +44,21 @@ struct OwnSession {
 impl<'a> ServerLedger<'a> {
     /// The ledger in `schema` of a server.
     pub fn new(address: DatabaseAddress, schema: &str, threads: Threads) -> ServerLedger<'static> {
-        let runtime = threads.handle().clone();
-        ServerLedger::own(address, schema, runtime, Some(threads))
-    }
-
-    /// The ledger in `schema` of a server, whose session is served by the runtime of the caller.
-    pub fn in_runtime(
-        address: DatabaseAddress,
-        schema: &str,
-        runtime: Handle,
-    ) -> ServerLedger<'static> {
-        ServerLedger::own(address, schema, runtime, None)
-    }
-
-    fn own(
-        address: DatabaseAddress,
-        schema: &str,
-        runtime: Handle,
-        threads: Option<Threads>,
-    ) -> ServerLedger<'static> {
         ServerLedger {
             schema: schema.to_owned(),
             sessions: Sessions::Own(Box::new(OwnSession {
                 address,
-                runtime,
-                _threads: threads,
+                runtime: threads,
                 kept: Mutex::new(None),
             })),
+        }
+    }
+
+    /// The ledger in `schema`, for a planner, over the session of its plans. Its calls end when the run is asked to stop.
+    pub fn of_planner(server: Arc<PlannedServer>, schema: &str) -> ServerLedger<'static> {
+        ServerLedger {
+            schema: schema.to_owned(),
+            sessions: Sessions::OfPlanner(server),
         }
     }
 
@@ -92,6 +81,11 @@ impl<'a> ServerLedger<'a> {
     ) -> Result<T> {
         let own = match &self.sessions {
             Sessions::Own(own) => own,
+            Sessions::OfPlanner(server) => {
+                let book = self.book();
+                let answer = server.ask(async |session| Ok(question(session, &book).await?));
+                return answer.map_err(Error::from);
+            }
             Sessions::OfPlan { session, stop } => {
                 let book = self.book();
                 let asking = stop.unless_asked(question(session, &book));
