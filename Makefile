@@ -98,7 +98,7 @@ SANITIZED = RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address $(CARGO) test --rele
 
 sanitize: $(VENV)/.stamp-venv ## crates with unsafe code under the address sanitizer
 	$(SANITIZED) -p inrush-scan -p inrush-pgcopy -p inrush-tds -p inrush-convert -p inrush-system
-	$(SANITIZED) -p inrush-engine --lib -- residency:: metering::machine::
+	$(SANITIZED) -p inrush-engine --lib -- residency:: metering::machine_figures::
 
 check: $(VENV)/.stamp-inrush ## formatters in check mode, lints, types
 	$(CARGO) fmt --all --check

@@ -16,9 +16,7 @@ use inrush_plan::contract::ContractPlanner;
 use inrush_plan::destination_error::DestinationError;
 use inrush_plan::flow_inputs::{FlowAsked, FlowInputs, Sources};
 use inrush_plan::planner::Planner;
-use inrush_postgres::{
-    ConnectionDefaults, DatabaseAddress, PostgresClients, PostgresError, PostgresPlanner,
-};
+use inrush_postgres::{ConnectionDefaults, DatabaseAddress, PostgresClients, PostgresPlanner};
 use inrush_rows::cancel::Stop;
 use inrush_rows::exit_status::ExitStatus;
 use inrush_source_adbc::RowStream;
@@ -212,8 +210,7 @@ pub fn postgres_server(
     connection: &Connection,
     defaults: &ConnectionDefaults,
 ) -> std::result::Result<DatabaseAddress, Error> {
-    let address = DatabaseAddress::parse(connection.address(), defaults);
-    address.map_err(|error| Error::Destination(PostgresError::from(error).into()))
+    Ok(inrush_postgres::server_of(connection.address(), defaults)?)
 }
 
 /// The server of a connection that clients can call.

@@ -57,5 +57,5 @@ pub use inrush_pgclient::{
 pub use clients::PostgresClients;
 pub use error::PostgresError;
 pub use fast_copy::make_extension;
-pub use planner::{PostgresPlanner, ledger};
+pub use planner::{PostgresPlanner, ledger, server_of};
 pub use session::Session;

@@ -39,16 +39,14 @@ pub fn ledger(
     address: &Address<'_>,
     defaults: &ConnectionDefaults,
 ) -> ContractResult<ServerLedger<'static>> {
-    let server = server_at(address, defaults)?;
+    let server = server_of(address.url, defaults)?;
     let threads = runtime().map_err(PostgresError::Threads)?;
     Ok(ServerLedger::new(server, address.ledger_schema, threads))
 }
 
-fn server_at(
-    address: &Address<'_>,
-    defaults: &ConnectionDefaults,
-) -> Result<DatabaseAddress, PostgresError> {
-    Ok(DatabaseAddress::parse(address.url, defaults)?)
+/// The server that a URL names. `defaults` fill its gaps.
+pub fn server_of(url: &str, defaults: &ConnectionDefaults) -> ContractResult<DatabaseAddress> {
+    Ok(DatabaseAddress::parse(url, defaults).map_err(PostgresError::from)?)
 }
 
 impl PostgresPlanner {
@@ -59,7 +57,7 @@ impl PostgresPlanner {
         defaults: &ConnectionDefaults,
         runtime: &Handle,
     ) -> ContractResult<PostgresPlanner> {
-        let server = server_at(address, defaults)?;
+        let server = server_of(address.url, defaults)?;
         let schema = address.ledger_schema;
         let server = Arc::new(PlannedServer::new(server, runtime.clone()));
         Ok(PostgresPlanner {

@@ -155,7 +155,6 @@ const KNOW: &[Exception] = &[
             "DestinationKind::Parquet",
             "DestinationKind::SqlServer",
             "DestinationKind::of",
-            "driver",
             "inrush_adbc",
             "inrush_parquet",
             "inrush_postgres",
@@ -212,11 +211,6 @@ const KNOW: &[Exception] = &[
         file: "cli/src/credentials.rs",
         why: "reads what libpq reads of environment and files, which the library never does",
         words: &["pg_", "postgres"],
-    },
-    Exception {
-        file: "cli/src/demo.rs",
-        why: "takes the address of the server that the demo has started",
-        words: &["postgres"],
     },
     Exception {
         file: "workloads/src/session.rs",
@@ -284,9 +278,6 @@ fn nobody_else_knows_which_database_it_is() {
             false => words_of_databases(line),
         };
         for (line, word) in places(&path, words) {
-            if is_own(&name, word) {
-                continue;
-            }
             seen.push(word);
             if !excused.contains(&word) {
                 found.push(format!("{name}:{line}: {word}"));
@@ -310,12 +301,6 @@ fn nobody_else_knows_which_database_it_is() {
     }
 }
 
-/// True if the word is part of the path of the module of that name.
-fn is_own(name: &str, word: &str) -> bool {
-    let own = "engine/src/driver/";
-    word == "driver" && name.starts_with(own)
-}
-
 /// The names of products in a line.
 fn products(line: &str) -> Vec<&'static str> {
     let names = PRODUCTS.iter().filter(|name| has(line, name));
@@ -328,11 +313,7 @@ fn words_of_databases(line: &str) -> Vec<&'static str> {
     let words = WORDS.iter().filter(|word| has(line, word));
     let sql = SQL.iter().filter(|word| has(&lower, word));
     let mut found: Vec<&'static str> = words.chain(sql).copied().collect();
-    found.extend(
-        ["driver", "postgres"]
-            .iter()
-            .flat_map(|engine| paths_to(line, engine)),
-    );
+    found.extend(paths_to(line, "postgres"));
     if is_update(&lower) {
         found.push("update ... set");
     }
