@@ -3,6 +3,9 @@
 use inrush_convert::ConvertError;
 use inrush_destination::{Ability, RunState};
 use inrush_package::PackageError;
+use inrush_plan::destination_error::DestinationError;
+use inrush_plan::verify::VerifyError;
+use inrush_plan::{PlanError, Reading, hints};
 use inrush_rows::exit_status::ExitStatus;
 use inrush_rows::ids::RunName;
 use inrush_rows::plural::counted_do;
@@ -10,9 +13,6 @@ use inrush_rows::reject::{Reject, RejectCode};
 use inrush_source::{InputKind, SourceError};
 
 use crate::shares::ShareError;
-use inrush_plan::destination_error::DestinationError;
-use inrush_plan::verify::VerifyError;
-use inrush_plan::{PlanError, Reading, hints};
 
 /// A run failed. The targets are unchanged, unless the text says otherwise.
 #[derive(Debug, thiserror::Error)]

@@ -1,10 +1,9 @@
 //! The events that a running load sends to its caller.
 
-use inrush_rows::ids::RunName;
-use serde::Serialize;
-
 use inrush_plan::ledger::Account;
 use inrush_plan::lineage::RunLineage;
+use inrush_rows::ids::RunName;
+use serde::Serialize;
 
 /// An event.
 #[derive(Clone, Debug, Serialize)]

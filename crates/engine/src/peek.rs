@@ -5,6 +5,9 @@ use std::ops::ControlFlow;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 use inrush_convert::{Converter, RunStamp};
+use inrush_plan::Reading;
+use inrush_plan::step_tally::StepTally;
+use inrush_plan::steps::ROWS_MAX;
 use inrush_rows::cancel::Stop;
 use inrush_rows::chunk::Chunk;
 use inrush_rows::ids::RunId;
@@ -21,9 +24,6 @@ use crate::gauge::Gauge;
 use crate::pipeline::row_maker;
 use crate::pipeline::row_maker::reject_of_step;
 use crate::pipeline::row_steps::RowSteps;
-use inrush_plan::Reading;
-use inrush_plan::step_tally::StepTally;
-use inrush_plan::steps::ROWS_MAX;
 
 /// Bytes of text that are read at a time.
 const CHUNK_BYTES: usize = 256 << 10;

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use inrush_package::{ColumnDetail, FlowSource, Package, TableName};
-use inrush_plan::FieldOrigin;
-use inrush_plan::PlanError;
 use inrush_plan::flow_inputs::{
     FlowAsked, FlowInputs, InputForm, OpenInputs, TypedField, TypedInputs,
 };
+use inrush_plan::{FieldOrigin, PlanError};
 use inrush_rows::pace::Pace;
 use inrush_rows::quantity::bytes;
 use inrush_rows::type_name::TypeName;

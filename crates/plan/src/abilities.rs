@@ -6,7 +6,7 @@ use inrush_package::{
     TriggerPolicy, Verify,
 };
 
-use super::{PlanError, PlanOptions};
+use crate::{PlanError, PlanOptions};
 
 /// Refuses settings of the whole run that need an ability which the destination lacks.
 pub fn require_of_run(

@@ -13,15 +13,13 @@ use inrush_rows::ids::RunKey;
 use crate::abilities::{require_of_flow, require_of_run};
 use crate::earlier::{self, EarlierRun, EarlierWork};
 use crate::error::PlanError;
-use crate::lineage;
 use crate::load_flow::LoadFlow;
 use crate::load_plan::{LedgerRecords, PlanFacts, ServerReport};
 use crate::long_units::share_among;
 use crate::memory::MemoryBound;
 use crate::options::{PlanOptions, PlanRefusal};
-use crate::outputs;
 use crate::package_runs::PackageRuns;
-use crate::{identity, since};
+use crate::{identity, lineage, outputs, since};
 
 /// The part of making a plan that only its destination can do. [`build`] calls these functions in this order.
 pub trait TargetPlanner {

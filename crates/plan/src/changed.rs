@@ -6,13 +6,13 @@ use std::sync::Arc;
 use inrush_rows::ids::{FileKey, RunName, UnitKey};
 use inrush_source::{Input, Source};
 
-use super::contents::{Contents, LoadedInput};
-use super::error::PlanError;
-use super::file_index::FileIndex;
-use super::identity::{self, causes::compares_all_rows};
-use super::load_flow::LoadFlow;
-use super::options::PlanOptions;
+use crate::contents::{Contents, LoadedInput};
+use crate::error::PlanError;
+use crate::file_index::FileIndex;
+use crate::identity::{self, causes::compares_all_rows};
 use crate::ledger::{SplitRecord, TouchedFile};
+use crate::load_flow::LoadFlow;
+use crate::options::PlanOptions;
 
 /// Files that a stopped run has loaded, completely or in part, and that have changed since.
 #[derive(Default)]

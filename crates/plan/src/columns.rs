@@ -9,10 +9,10 @@ use inrush_rows::column_policy::{
     BooleanWords, ColumnPolicies, FieldDefault, NumberForm, ValueSource,
 };
 
-use super::error::PlanError;
-use super::fields::{self, Assigned, Assignment, FieldOrigin};
-use super::name_index::NameIndex;
-use super::steps::{AskedSteps, faults};
+use crate::error::PlanError;
+use crate::fields::{self, Assigned, Assignment, FieldOrigin};
+use crate::name_index::NameIndex;
+use crate::steps::{AskedSteps, faults};
 
 /// The facts of a flow's columns that are known before the catalog is read.
 pub struct KnownColumns<'a> {

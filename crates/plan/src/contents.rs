@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use inrush_source::{Input, InputState, Source, SourceError, SplitContent};
 use inrush_system::threads::on_threads;
 
-use super::identity;
+use crate::identity;
 use crate::ledger::SplitRecord;
 
 /// The result of comparing an input with the text that an earlier attempt has loaded from it.

@@ -5,14 +5,14 @@ use std::ops::Deref;
 use inrush_destination::{PastRun, RunRecord};
 use inrush_package::Mode;
 
-use super::contents::{Contents, LoadedInput};
-use super::error::PlanError;
-use super::identity::file_key;
-use super::load_flow::LoadFlow;
-use super::loaded::{Loaded, LoadedFiles, WantedFiles};
-use super::options::PlanOptions;
-use super::package_runs::PackageRuns;
-use super::since;
+use crate::contents::{Contents, LoadedInput};
+use crate::error::PlanError;
+use crate::identity::file_key;
+use crate::load_flow::LoadFlow;
+use crate::loaded::{Loaded, LoadedFiles, WantedFiles};
+use crate::options::PlanOptions;
+use crate::package_runs::PackageRuns;
+use crate::since;
 
 /// The earlier work that matters. `R` is the earlier run, as far as it is known.
 pub struct EarlierWork<R> {

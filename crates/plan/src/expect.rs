@@ -8,8 +8,8 @@ use inrush_rows::ids::FileKey;
 use inrush_source::{Input, Source};
 use inrush_system::small_file::SmallFile;
 
-use super::error::PlanError;
-use super::identity;
+use crate::error::PlanError;
+use crate::identity;
 use crate::verify::{ExactSum, VerifyPlan};
 
 /// A control file: it has one line, or one for each file.

@@ -9,8 +9,8 @@ use inrush_package::{ALL_OTHERS, ColumnDetail, FieldChoice, SourceWord, quoted_w
 use inrush_rows::column_policy::ValueSource;
 use inrush_rows::suggest::suggestion;
 
-use super::error::PlanError;
-use super::name_index::NameIndex;
+use crate::error::PlanError;
+use crate::name_index::NameIndex;
 
 /// A column and the source of its values.
 pub struct Assigned {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use inrush_rows::ids::FileKey;
 use inrush_source::Input;
 
-use super::identity;
-use super::key_start::KeyStart;
+use crate::identity;
+use crate::key_start::KeyStart;
 
 /// The positions of files in a list, by their keys.
 #[derive(Debug, Default)]

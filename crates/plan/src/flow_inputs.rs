@@ -18,13 +18,12 @@ use inrush_scan::Dialect;
 use inrush_source::{ColumnCollation, RangesMark, Source, TableStructure};
 use inrush_transform::evaluator::{Evaluator, EvaluatorError};
 
-use super::columns::{KnownColumns, TargetColumns};
-use super::error::PlanError;
-use super::fields::FieldOrigin;
-use super::outputs;
-use super::since::{NothingNew, SinceAsked};
-use super::steps::AskedSteps;
-use super::typed_rows;
+use crate::columns::{KnownColumns, TargetColumns};
+use crate::error::PlanError;
+use crate::fields::FieldOrigin;
+use crate::since::{NothingNew, SinceAsked};
+use crate::steps::AskedSteps;
+use crate::{outputs, typed_rows};
 
 /// Makes the sources of one run. Their reads end when the run is asked to stop.
 pub type OpenSources<'a> = &'a (dyn Fn(&Stop) -> Arc<dyn Sources> + Sync);

@@ -6,16 +6,15 @@ use inrush_package::{Flow, Package};
 use inrush_rows::column::Column;
 use inrush_source::Source;
 
-use super::columns::KnownColumns;
-use super::expect::{self, ExpectPlan};
-use super::flow_inputs::{FlowAsked, FlowInputs};
-use super::options::PlanOptions;
-use super::package_runs::PackageRuns;
-use super::range_marks;
-use super::resolved_columns::{ResolvedColumns, TargetTypes, resolve};
-use super::steps::{AskedSteps, StepPlan};
-use super::{PlanError, Reading};
+use crate::columns::KnownColumns;
+use crate::expect::{self, ExpectPlan};
+use crate::flow_inputs::{FlowAsked, FlowInputs};
+use crate::options::PlanOptions;
+use crate::package_runs::PackageRuns;
+use crate::resolved_columns::{ResolvedColumns, TargetTypes, resolve};
+use crate::steps::{AskedSteps, StepPlan};
 use crate::verify::{DestinationSums, VerifyPlan};
+use crate::{PlanError, Reading, range_marks};
 
 /// A flow that is to be read into a target.
 #[derive(Clone, Copy)]

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use inrush_package::Mode;
 use inrush_source::{Input, Split};
 
-use super::Reading;
-use super::load_unit::LoadUnit;
-use super::since::NothingNew;
-use super::steps::AskedMembers;
+use crate::Reading;
+use crate::load_unit::LoadUnit;
+use crate::since::NothingNew;
+use crate::steps::AskedMembers;
 use crate::verify::ColumnSums;
 
 /// A flow of a plan, with everything that the driver needs.

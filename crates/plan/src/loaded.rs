@@ -12,8 +12,8 @@ use std::sync::Arc;
 use inrush_rows::ids::RunId;
 use inrush_source::{Input, Source};
 
-use super::error::PlanError;
-use super::file_index::FileIndex;
+use crate::error::PlanError;
+use crate::file_index::FileIndex;
 use crate::ledger::SwitchedFile;
 
 /// The files of a flow, which are looked up among the files that were switched in.

@@ -4,8 +4,8 @@ use std::ops::DerefMut;
 
 use inrush_source::{Source, SourceError, Split};
 
-use super::load_flow::LoadFlow;
-use super::load_unit::LoadUnit;
+use crate::load_flow::LoadFlow;
+use crate::load_unit::LoadUnit;
 use crate::work_items;
 
 /// How much longer a load may take than if all streams ended at the same time. Sharing a unit has a cost (one

@@ -8,9 +8,9 @@ use inrush_source::{PART_BYTES, PARTS_AHEAD, Split};
 use inrush_transform::evaluator::{BUFFER_BYTES_MAX, LIBRARY_BYTES};
 use inrush_transform::room::{OWN_TEXT_COPIES, ROOM_BYTES};
 
-use super::load_flow::LoadFlow;
-use super::long_units::work_bytes;
-use super::reading::Reading;
+use crate::load_flow::LoadFlow;
+use crate::long_units::work_bytes;
+use crate::reading::Reading;
 use crate::steps::ROWS_MAX;
 
 /// The resident memory of the program, Python's interpreter and all libraries, and of everything that every load has:

@@ -7,11 +7,11 @@ use inrush_rows::cancel::Stop;
 use inrush_rows::ids::RunName;
 use inrush_source::SinceRange;
 
-use super::contents::ContentChecks;
-use super::error::PlanError;
-use super::flow_inputs::Sources;
-use super::since::{SinceAsked, SinceMark};
+use crate::contents::ContentChecks;
+use crate::error::PlanError;
+use crate::flow_inputs::Sources;
 use crate::run_folder;
+use crate::since::{SinceAsked, SinceMark};
 
 /// The options of a plan, besides the package.
 #[derive(Clone, Debug)]

@@ -10,9 +10,9 @@ use inrush_rows::column::Column;
 use inrush_rows::type_name;
 use inrush_source::Source;
 
-use super::error::PlanError;
-use super::reading::Reading;
-use super::steps::OutputPart;
+use crate::error::PlanError;
+use crate::reading::Reading;
+use crate::steps::OutputPart;
 
 /// Refuses a source that may have other rows for the next output.
 pub fn check_source(flow: &Flow, name: &str, source: &dyn Source) -> Result<(), PlanError> {

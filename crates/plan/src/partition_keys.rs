@@ -10,7 +10,7 @@ use inrush_source::Source;
 use jiff::Span;
 use jiff::civil::{Date, DateTime, Time};
 
-use super::PlanError;
+use crate::PlanError;
 
 const MICROSECONDS_PER_HOUR: i64 = 3_600_000_000;
 

@@ -11,11 +11,11 @@ use inrush_rows::type_name::TypeName;
 use inrush_scan::{DialectTrim, ExtraFields, MissingFields, PositionUnit, Terminator};
 use inrush_source::{InputKind, Split};
 
-use super::abilities::lacking_names;
-use super::memory::MemoryBound;
-use super::reading::Reading;
-use super::{column_text, steps, typed_rows};
+use crate::abilities::lacking_names;
 use crate::load_plan::PlanFacts;
+use crate::memory::MemoryBound;
+use crate::reading::Reading;
+use crate::{column_text, steps, typed_rows};
 
 /// The package, its destination, and what this destination lacks.
 pub fn fmt_package(

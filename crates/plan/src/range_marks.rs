@@ -5,7 +5,7 @@ use inrush_package::{Flow, Mode};
 use inrush_rows::ids::RunName;
 use inrush_source::RangesMark;
 
-use super::options::PlanOptions;
+use crate::options::PlanOptions;
 
 /// The ranges of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use inrush_scan::Dialect;
 use inrush_source::{InputKind, Source};
 use inrush_transform::stages::StagedStep;
 
-use super::expect::ExpectPlan;
-use super::steps::{Given, GivenPlan, StepPlan};
+use crate::expect::ExpectPlan;
+use crate::steps::{Given, GivenPlan, StepPlan};
 use crate::verify::VerifyPlan;
 
 /// The reading of a flow's files: columns, dialect, limits and sums.

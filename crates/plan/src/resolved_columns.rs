@@ -8,9 +8,9 @@ use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::native_type::NativeType;
 use inrush_source::Source;
 
-use super::PlanError;
-use super::columns::{KnownColumns, Match, TargetColumns, column};
-use super::steps::{BoundSteps, DerivedTarget, StepPlan};
+use crate::PlanError;
+use crate::columns::{KnownColumns, Match, TargetColumns, column};
+use crate::steps::{BoundSteps, DerivedTarget, StepPlan};
 
 /// The types of a destination, for the columns of one target.
 pub trait TargetTypes {

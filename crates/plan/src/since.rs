@@ -8,8 +8,8 @@ use std::ops::Deref;
 use inrush_rows::ids::RunName;
 use inrush_source::SinceRange;
 
-use super::error::PlanError;
-use super::load_flow::LoadFlow;
+use crate::error::PlanError;
+use crate::load_flow::LoadFlow;
 
 /// The facts about earlier runs that a flow with `since` needs.
 #[derive(Clone, Debug, Default)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use inrush_rows::pace::Pace;
 
-use super::load_flow::LoadFlow;
+use crate::load_flow::LoadFlow;
 
 /// The pace of each source with a rate limit, each pace once, with the indexes of the flows that share it.
 pub fn source_paces<F: Deref<Target = LoadFlow>>(flows: &[F]) -> Vec<(Vec<usize>, Arc<Pace>)> {

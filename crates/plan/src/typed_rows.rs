@@ -11,9 +11,9 @@ use inrush_rows::column_policy::NumberForm;
 use inrush_rows::typed_rows::is_readable;
 use inrush_source::read_as_text;
 
-use super::error::PlanError;
-use super::flow_inputs::{TypedField, TypedInputs};
-use super::reading::Reading;
+use crate::error::PlanError;
+use crate::flow_inputs::{TypedField, TypedInputs};
+use crate::reading::Reading;
 
 /// Refuses columns that cannot take the values of their field, and sets `exact` for columns of floats that must reject
 /// numbers that they would change.

@@ -4,10 +4,10 @@ use std::ops::Deref;
 
 use inrush_rows::ids::UnitKey;
 
-use super::load_flow::LoadFlow;
-use super::places::UnitPlace;
 use crate::ledger::{Account, LedgerRecord};
+use crate::load_flow::LoadFlow;
 use crate::part::Part;
+use crate::places::UnitPlace;
 
 /// The positions of a plan's units, sorted by key. The keys themselves stay in the plan.
 pub struct UnitIndex<'a, F> {

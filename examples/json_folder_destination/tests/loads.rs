@@ -13,11 +13,10 @@ use inrush::{Failure, RunOptions, open_files};
 use inrush_destination::{Address, Destination};
 use inrush_engine::driver::Driver;
 use inrush_example_source::{JsonFiles, Settings};
-use inrush_plan::FieldOrigin;
-use inrush_plan::PlanError;
 use inrush_plan::flow_inputs::{
     FlowAsked, FlowInputs, InputForm, OpenInputs, OpenSources, Sources, TypedField, TypedInputs,
 };
+use inrush_plan::{FieldOrigin, PlanError};
 use inrush_rows::cancel::Stop;
 use inrush_scan::Dialect;
 use inrush_source::Source;

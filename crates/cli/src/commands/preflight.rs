@@ -1,13 +1,12 @@
 //! `inrush preflight`.
 
-use inrush::ExitStatus;
-use inrush::RunOptions;
 use inrush::cancel::Stop;
 use inrush::preflight::{PreflightOptions, PreflightReport, PreflightStep, StepFound, Weight};
-use inrush::printable;
 use inrush::source::names_a_pipe;
+use inrush::{ExitStatus, RunOptions, printable};
 use inrush_system::threads::cores;
 
+use super::capacity;
 use crate::arguments::PreflightArguments;
 use crate::errors::CommandError;
 use crate::numbers::{bytes, count, counted, seconds};
@@ -15,8 +14,6 @@ use crate::package_file::Ready;
 use crate::run_summary::columns;
 use crate::signals::Left;
 use crate::{Surroundings, credentials, embedded, output, package_file, signals};
-
-use super::capacity;
 
 /// Measures the steps of a load, and predicts it.
 pub fn preflight(

@@ -1,12 +1,13 @@
 //! Converts PostgreSQL's errors to those of a driver.
 
-use super::PostgresError;
-use super::ledger::LedgerError;
-use super::switch::SwitchError;
 use inrush_pgclient::ClientError;
 use inrush_plan::destination_error::{DestinationError, Retry};
 use inrush_plan::verify::VerifyError;
 use inrush_rows::exit_status::ExitStatus;
+
+use super::PostgresError;
+use super::ledger::LedgerError;
+use super::switch::SwitchError;
 
 impl From<PostgresError> for DestinationError {
     fn from(error: PostgresError) -> DestinationError {

@@ -6,6 +6,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_row::{RowConverter, SortField};
 use arrow_schema::{ArrowError, DataType};
 use inrush_convert::Converter;
+use inrush_plan::PlanError;
 use inrush_rows::typed_rows::value_text;
 use inrush_scan::Records;
 use inrush_source::{ReadSettings, SourceSplit, SourceStream};
@@ -14,7 +15,6 @@ use twox_hash::XxHash3_64;
 
 use super::{CompareOptions, ComparedSide, Totals};
 use crate::error::Error;
-use inrush_plan::PlanError;
 
 /// Bytes of a chunk of rows.
 const CHUNK_BYTES: usize = 1 << 20;

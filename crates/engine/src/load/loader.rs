@@ -3,6 +3,11 @@
 use std::sync::atomic::Ordering;
 
 use inrush_destination::LoadMethod;
+use inrush_plan::destination_error::{DestinationError, Retry};
+use inrush_plan::ledger::Account;
+use inrush_plan::load_flow::LoadFlow;
+use inrush_plan::part::Part;
+use inrush_plan::work_items::WorkItem;
 use inrush_source::Split;
 use inrush_verdict::Phase;
 
@@ -18,11 +23,6 @@ use crate::pipeline::reject_files;
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::sharing::Sharing;
 use crate::pipeline::work::Work;
-use inrush_plan::destination_error::{DestinationError, Retry};
-use inrush_plan::ledger::Account;
-use inrush_plan::load_flow::LoadFlow;
-use inrush_plan::part::Part;
-use inrush_plan::work_items::WorkItem;
 
 /// A stream with a piece of work.
 pub struct Loader<'a, 's> {

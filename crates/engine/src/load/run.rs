@@ -5,6 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use inrush_convert::RunStamp;
+use inrush_fault::Fault;
+use inrush_plan::UnitPlace;
+use inrush_plan::load_flow::LoadFlow;
+use inrush_plan::load_unit::LoadUnit;
 use inrush_rows::cancel::Stop;
 
 use super::straight_lock::StraightLock;
@@ -13,10 +17,6 @@ use crate::pipeline::fed_files::FedFiles;
 use crate::pipeline::metering::FlowCount;
 use crate::pipeline::reject_count::RejectCount;
 use crate::pipeline::sharing::Sharing;
-use inrush_fault::Fault;
-use inrush_plan::UnitPlace;
-use inrush_plan::load_flow::LoadFlow;
-use inrush_plan::load_unit::LoadUnit;
 
 /// The data that the streams of a run share.
 pub struct LoadRun<'a> {

@@ -7,6 +7,8 @@
 //! other piece of the run is being loaded, so it does not have to wait.
 
 use inrush_destination::LoadMethod;
+use inrush_plan::destination_error::Retry;
+use inrush_plan::part::Part;
 use inrush_source::{SharedPart, SharedSplit, Split};
 
 use super::loader::Loader;
@@ -15,8 +17,6 @@ use crate::error::Error;
 use crate::pipeline::feeding::{FedFile, TakenRanges};
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::work::{FedWork, Work};
-use inrush_plan::destination_error::Retry;
-use inrush_plan::part::Part;
 
 /// Work that can be loaded more than once.
 pub enum RepeatableWork<'a> {

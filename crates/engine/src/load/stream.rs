@@ -3,12 +3,12 @@
 use std::cell::RefCell;
 
 use inrush_destination::{CompleteUnit, Error as ContractError, UnitStream};
+use inrush_plan::UnitPlace;
 use inrush_verdict::Phase;
 
 use crate::error::Error;
 use crate::gauge::Gauge;
 use crate::run::context::RunContext;
-use inrush_plan::UnitPlace;
 
 /// A stream and its connection to the destination. The calls of the connection block, and they may wait in the runtime. So
 /// the futures of a load must be driven outside of the runtime ([`blocking`](crate::pipeline::row_loop::blocking)).

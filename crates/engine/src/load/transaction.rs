@@ -4,6 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use inrush_destination::LoadMethod;
+use inrush_fault::{self as fault, FaultPoint};
+use inrush_plan::destination_error::Retry;
+use inrush_plan::part::Part;
+use inrush_plan::step_tally::StepTally;
+use inrush_plan::steps::GivenPlan;
 use inrush_source::SourceMeter;
 
 use super::loader::Loader;
@@ -18,11 +23,6 @@ use crate::pipeline::sharing::Sharing;
 use crate::pipeline::split_evidence::SplitEvidence;
 use crate::pipeline::work::Work;
 use crate::report::RejectFile;
-use inrush_fault::{self as fault, FaultPoint};
-use inrush_plan::destination_error::Retry;
-use inrush_plan::part::Part;
-use inrush_plan::step_tally::StepTally;
-use inrush_plan::steps::GivenPlan;
 
 /// The outcome of a transaction.
 pub enum TransactionEnd {

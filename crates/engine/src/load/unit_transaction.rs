@@ -3,6 +3,10 @@
 //! destination that keeps a record of each split gets those records, too.
 
 use inrush_destination::{LoadMethod, UnitPart, UnitRecord, WrittenSplits};
+use inrush_fault::{self as fault, FaultPoint};
+use inrush_plan::UnitPlace;
+use inrush_plan::ledger::{SplitRecord, unit_detail};
+use inrush_plan::part::Part;
 use inrush_rows::ids::UnitKey;
 use inrush_verdict::Phase;
 
@@ -12,10 +16,6 @@ use crate::pipeline::gathered::Gathered;
 use crate::pipeline::row_loop::RowLoop;
 use crate::pipeline::unit_writer::UnitWriter;
 use crate::pipeline::work::Work;
-use inrush_fault::{self as fault, FaultPoint};
-use inrush_plan::UnitPlace;
-use inrush_plan::ledger::{SplitRecord, unit_detail};
-use inrush_plan::part::Part;
 
 /// A transaction of a unit. It is rolled back if it is dropped before its end.
 pub struct UnitTransaction<'t, 'a> {

@@ -1,14 +1,15 @@
 //! Loads the pieces of work of a stream one after the other, and finishes units that a killed process has left unfinished,
 //! for any destination.
 
+use inrush_plan::UnitPlace;
+use inrush_plan::work_items::WorkItem;
+
 use super::loader::Loader;
 use super::run::LoadRun;
 use super::stream::LoadStream;
 use crate::error::Error;
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::stream_threads::Queue;
-use inrush_plan::UnitPlace;
-use inrush_plan::work_items::WorkItem;
 
 impl LoadRun<'_> {
     /// Loads `first`, and then the pieces of the queue until none is left. `stream` is the stream's number, counted from 1.

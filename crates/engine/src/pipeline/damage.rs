@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
-
 use inrush_fault::{self as fault, Fault, FaultPoint};
 
 /// True if the fault asks for damage, so that rows must come in batches.

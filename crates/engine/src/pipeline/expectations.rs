@@ -1,11 +1,10 @@
 //! Checks, before the switch, that files have the numbers that their trailers, control files and package promise.
 
-use inrush_source::Input;
-
 use inrush_plan::Reading;
 use inrush_plan::expect::{self, Promise};
 use inrush_plan::ledger::SplitRecord;
 use inrush_plan::verify::{ExactSum, VerifyError};
+use inrush_source::Input;
 
 /// Checks the promises of control files and of the package by the records of all ranges of the flow.
 pub fn check_promises(flow: &Reading, own: &[&SplitRecord]) -> Result<(), VerifyError> {

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use inrush_plan::load_flow::LoadFlow;
+use inrush_plan::places::{SplitPlace, UnitPlace};
 use inrush_source::{Input, Split};
 
 use super::feeding::FedFile;
 use super::metering::FedSource;
-use inrush_plan::load_flow::LoadFlow;
-use inrush_plan::places::{SplitPlace, UnitPlace};
 
 /// Files that are read through feeds, by the positions of their splits.
 #[derive(Default)]

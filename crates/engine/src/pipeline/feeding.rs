@@ -5,12 +5,12 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use inrush_plan::Reading;
 use inrush_rows::cancel::Stop;
 use inrush_source::{ShareSettings, SharedPart, SharedSplit, SourceError, SourceMeter, Split};
 
 use super::metering::FedSource;
 use crate::error::Error;
-use inrush_plan::Reading;
 
 /// The ranges that a stream has taken from a feed for one transaction.
 #[derive(Debug, Default)]

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use inrush_plan::Reading;
+use inrush_plan::coverage::{self, FileEnd};
+use inrush_plan::ledger::SplitRecord;
 use inrush_source::Input;
 
 use super::{expectations, recheck};
 use crate::error::Error;
-use inrush_plan::Reading;
-use inrush_plan::coverage::{self, FileEnd};
-use inrush_plan::ledger::SplitRecord;
 
 /// Checks a file of a flow: its text is the text that was loaded, all of it was loaded, and its trailer agrees. `own` are
 /// all records of the file.

@@ -1,6 +1,7 @@
 //! The rejects of a piece of work: all are written into the run's folder, the first ones are sent as events, and too
 //! many end the run.
 
+use inrush_plan::Reading;
 use inrush_rows::reject::Reject;
 
 use super::event_sink::EventSink;
@@ -9,7 +10,6 @@ use super::sharing::Sharing;
 use crate::error::Error;
 use crate::event::Event;
 use crate::report::RejectFile;
-use inrush_plan::Reading;
 
 /// The number of rejects of a piece of work that are sent as events and listed in the report. The run's folder has all
 /// rejects.

@@ -38,7 +38,10 @@ pub(crate) mod work;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use inrush_fault::Fault;
 use inrush_package::RunSettings;
+use inrush_plan::flow_inputs::{OpenSources, Sources, no_sources};
+use inrush_plan::{ContentChecks, Obstacles, PlanOptions};
 use inrush_rows::cancel::Stop;
 use inrush_rows::ids::RunName;
 
@@ -46,9 +49,6 @@ use crate::error::Error;
 use crate::event::{Observer, Silent};
 use crate::report::{EmbeddedReport, Outcome, RunReport};
 use crate::shares::Shares;
-use inrush_fault::Fault;
-use inrush_plan::flow_inputs::{OpenSources, Sources, no_sources};
-use inrush_plan::{ContentChecks, Obstacles, PlanOptions};
 
 pub(crate) use self::threads::{require_address_space, runtime};
 

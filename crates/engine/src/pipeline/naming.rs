@@ -2,9 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use inrush_rows::ids::RunName;
-
 use inrush_plan::identity;
+use inrush_rows::ids::RunName;
 
 /// Host and process, for the message to another process that finds the run locked.
 pub fn holder() -> String {

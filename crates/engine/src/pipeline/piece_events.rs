@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use inrush_plan::Reading;
+use inrush_plan::ledger::Account;
+use inrush_plan::step_tally::StepTally;
 use inrush_rows::column_policy::ColumnChanges;
 use inrush_source::SourceMeter;
 
@@ -12,9 +15,6 @@ use super::row_loop::RowLoop;
 use crate::event::Event;
 use crate::meter::Meter;
 use crate::report::RejectReport;
-use inrush_plan::Reading;
-use inrush_plan::ledger::Account;
-use inrush_plan::step_tally::StepTally;
 
 /// A piece of work that a stream loads.
 #[derive(Clone, Copy)]

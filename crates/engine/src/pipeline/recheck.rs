@@ -1,10 +1,10 @@
 //! Before anything is published: finds files that were written to while they were loaded.
 
+use inrush_plan::contents::{ContentChecks, Contents, LoadedInput};
+use inrush_plan::ledger::SplitRecord;
 use inrush_source::{Input, Source, SourceError};
 
 use crate::error::Error;
-use inrush_plan::contents::{ContentChecks, Contents, LoadedInput};
-use inrush_plan::ledger::SplitRecord;
 
 /// If a file was written to while it was loaded, and its size and time are the same as before, its rows may come from
 /// two versions of its text. So its loaded ranges are read again and compared. `own` holds the records of all splits of

@@ -3,13 +3,13 @@
 use std::sync::{Mutex, PoisonError};
 
 use inrush_package::RejectLimit;
+use inrush_plan::Reading;
+use inrush_plan::ledger::Account;
 use inrush_rows::reject::Reject;
 use inrush_scan::MissingFields;
 use inrush_source::{InputKind, Split};
 
 use crate::error::Error;
-use inrush_plan::Reading;
-use inrush_plan::ledger::Account;
 
 /// Bytes of rejects between two checks of the free space of their disk.
 const LOOK_EVERY_BYTES: u64 = 1 << 20;

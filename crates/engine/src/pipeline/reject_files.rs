@@ -5,12 +5,12 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
+use inrush_plan::identity;
+use inrush_plan::part::Part;
 use inrush_rows::ids::UnitKey;
 
 use crate::error::Error;
 use crate::report::{FilesOf, REASONS_SUFFIX, ROWS_SUFFIX, RejectsFolder, reject_file_name};
-use inrush_plan::identity;
-use inrush_plan::part::Part;
 
 /// The name of the file of the unit with this key.
 pub fn of_key(flow: &str, unit_key: &UnitKey) -> String {

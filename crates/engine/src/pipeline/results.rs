@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use inrush_plan::ledger::Account;
+use inrush_plan::step_tally::StepTally;
 use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::reject::Reject;
 use serde::{Deserialize, Serialize};
@@ -9,8 +11,6 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::meter::Meter;
 use crate::report::RejectReport;
-use inrush_plan::ledger::Account;
-use inrush_plan::step_tally::StepTally;
 
 /// The most rejects in the report itself.
 pub const REJECTS_SHOWN: usize = 20;

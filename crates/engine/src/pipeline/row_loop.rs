@@ -13,6 +13,11 @@ use std::thread::Thread;
 
 use arrow_array::RecordBatch;
 use inrush_destination::{RefusedRow, Written};
+use inrush_fault::{self as fault, Fault, FaultPoint};
+use inrush_plan::Reading;
+use inrush_plan::ledger::Account;
+use inrush_plan::step_tally::StepTally;
+use inrush_plan::steps::GivenPlan;
 use inrush_rows::cancel::Stop;
 use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::reject::{Reject, RejectCode};
@@ -30,11 +35,6 @@ use super::unit_writer::UnitWriter;
 use crate::error::Error;
 use crate::event::Event;
 use crate::gauge::Gauge;
-use inrush_fault::{self as fault, Fault, FaultPoint};
-use inrush_plan::Reading;
-use inrush_plan::ledger::Account;
-use inrush_plan::step_tally::StepTally;
-use inrush_plan::steps::GivenPlan;
 
 /// The row loop of one piece of work.
 pub struct RowLoop<'a> {

@@ -19,6 +19,10 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::DataType;
 use inrush_convert::{AfterSteps, Converter, RunStamp};
+use inrush_plan::Reading;
+use inrush_plan::load_unit::LoadUnit;
+use inrush_plan::step_tally::StepTally;
+use inrush_plan::steps::{OutputPart, StepPlan};
 use inrush_rows::chunk::{Chunk, RowNumbers};
 use inrush_rows::column::ColumnType;
 use inrush_rows::column_policy::ColumnChanges;
@@ -32,10 +36,6 @@ use inrush_verdict::Phase;
 use super::row_steps::{Passed, RowSteps};
 use crate::error::Error;
 use crate::gauge::Gauge;
-use inrush_plan::Reading;
-use inrush_plan::load_unit::LoadUnit;
-use inrush_plan::step_tally::StepTally;
-use inrush_plan::steps::{OutputPart, StepPlan};
 
 /// Makes rows of the target, for one stream.
 pub struct RowMaker {

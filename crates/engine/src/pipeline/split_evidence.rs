@@ -2,14 +2,14 @@
 //! about the file.
 
 use arrow_array::RecordBatch;
+use inrush_plan::ledger::{Account, SplitRecord};
+use inrush_plan::verify::Tally;
+use inrush_plan::{Reading, identity};
 use inrush_rows::ids::UnitKey;
 use inrush_source::{Split, SplitEnd};
 use inrush_verdict::Phase;
 
 use crate::gauge::Gauge;
-use inrush_plan::ledger::{Account, SplitRecord};
-use inrush_plan::verify::Tally;
-use inrush_plan::{Reading, identity};
 
 /// The sums and the refused rows of the current split. The split's reader holds the hash and the trailer.
 pub struct SplitEvidence {

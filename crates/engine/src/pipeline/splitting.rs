@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use inrush_plan::Reading;
 use inrush_source::{SourceSplit, Split};
 
 use super::event_sink::EventSink;
 use crate::error::Error;
 use crate::event::Event;
-use inrush_plan::Reading;
 
 /// True if an input of the flow has ranges whose first records must be found before they can be read.
 pub fn is_needed(reading: &Reading) -> bool {

@@ -2,6 +2,7 @@
 
 use arrow_array::RecordBatch;
 use inrush_destination::{LoadMethod, UnitStream, Written, WrittenSplits};
+use inrush_fault::{self as fault, Fault, FaultPoint};
 use inrush_rows::cancel::Stop;
 use inrush_rows::pace::{Pace, value_bytes};
 use inrush_verdict::Phase;
@@ -9,7 +10,6 @@ use tokio::runtime::Runtime;
 
 use crate::error::Error;
 use crate::gauge::Gauge;
-use inrush_fault::{self as fault, Fault, FaultPoint};
 
 /// Writes rows into the open unit of a stream.
 pub struct UnitWriter<'a> {

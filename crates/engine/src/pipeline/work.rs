@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use inrush_plan::ledger::Account;
 use inrush_rows::ids::UnitKey;
 use inrush_source::{
     ReadSettings, SharedPart, SharedSplit, SourceError, SourceMeter, SourceStream, Split, SplitEnd,
@@ -13,7 +14,6 @@ use super::gathered::Gathered;
 use super::row_loop::RowLoop;
 use super::unit_writer::UnitWriter;
 use crate::error::Error;
-use inrush_plan::ledger::Account;
 
 /// The rows that are loaded in one transaction.
 pub enum Work<'a> {

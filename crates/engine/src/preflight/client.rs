@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use inrush_plan::Reading;
+use inrush_plan::load_plan::PlanFacts;
 use inrush_rows::cancel::Stop;
 
 use super::decode::{self, Ways};
@@ -12,8 +14,6 @@ use super::sample_batches::Making;
 use super::{PreflightOptions, READ_TIME, source_read};
 use crate::error::Error;
 use crate::pipeline::RunOptions;
-use inrush_plan::Reading;
-use inrush_plan::load_plan::PlanFacts;
 
 /// The loader's part of a plan.
 #[derive(Clone, Copy)]

@@ -1,9 +1,10 @@
 //! Findings of a preflight: obstacles, hazards and notes. A preflight reports all of them, not only the first.
 
-use super::result::{Finding, PreflightReport, Weight};
-use crate::error::Error;
 use inrush_plan::PlanError;
 use inrush_rows::ids::RunName;
+
+use super::result::{Finding, PreflightReport, Weight};
+use crate::error::Error;
 
 /// The finding for an error of the plan.
 pub fn of_error(error: &Error) -> Finding {

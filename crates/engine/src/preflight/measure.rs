@@ -4,6 +4,9 @@
 use std::sync::Arc;
 
 use inrush_destination::{ExpectedLoad, MeasuredPlan};
+use inrush_plan::load_flow::LoadFlow;
+use inrush_plan::load_plan::LoadPlan;
+use inrush_plan::source_paces::source_paces;
 use inrush_source::ExpectedReading;
 
 use super::client::Client;
@@ -17,9 +20,6 @@ use super::work_left::{CommittedPart, WorkLeft};
 use super::{MeasuringTime, PreflightOptions, files, findings, steps};
 use crate::error::Error;
 use crate::pipeline::RunOptions;
-use inrush_plan::load_flow::LoadFlow;
-use inrush_plan::load_plan::LoadPlan;
-use inrush_plan::source_paces::source_paces;
 
 /// A run that is measured and predicted.
 pub struct MeasuredRun<'a> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use inrush_plan::load_plan::PlanFacts;
 use inrush_rows::ids::RunKey;
 use inrush_rows::pace::Pace;
 use inrush_system::threads::cores;
@@ -16,7 +17,6 @@ use super::result::{Finding, PreflightReport};
 use super::together::Together;
 use crate::pipeline::RunOptions;
 use crate::report::{Prediction, leave_prediction};
-use inrush_plan::load_plan::PlanFacts;
 
 /// A load longer than this has effects that a trial of a few seconds does not show.
 const SHORT_S: f64 = 60.0;

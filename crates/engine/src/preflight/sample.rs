@@ -5,10 +5,10 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use inrush_plan::pieces::pieces;
 use inrush_source::{Input, Source, SourceSplit, Split};
 
 use crate::error::Error;
-use inrush_plan::pieces::pieces;
 
 /// Bytes of a portion of a file or table that can be read from any place.
 const PORTION_BYTES: u64 = 8 << 20;

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use inrush_convert::RunStamp;
+use inrush_plan::Reading;
 use inrush_rows::chunk::Chunk;
 use inrush_rows::ids::RunId;
 use inrush_rows::reject::Reject;
@@ -18,7 +19,6 @@ use crate::gauge::Gauge;
 use crate::meter::{Meter, nanoseconds};
 use crate::pipeline::row_maker::RowMaker;
 use crate::pipeline::split_evidence::SplitEvidence;
-use inrush_plan::Reading;
 
 /// The settings for making a flow's rows.
 #[derive(Clone, Copy)]

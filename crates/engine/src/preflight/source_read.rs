@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use inrush_plan::Reading;
 use inrush_rows::cancel::Stop;
 use inrush_scan::Records;
 use inrush_source::ReadSettings;
@@ -18,7 +19,6 @@ use crate::gauge::Gauge;
 use crate::pipeline::metering::Subjects;
 use crate::pipeline::reading_meter::ReadingMeter;
 use crate::pipeline::{runtime, stream_threads};
-use inrush_plan::Reading;
 
 /// In less time, there are too few samples of the sessions to find what limits them.
 const LIMIT_SECONDS_MIN: f64 = 0.6;

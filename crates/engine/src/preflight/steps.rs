@@ -1,6 +1,7 @@
 //! Combines the measurements of all flows into one line for each step.
 
 use inrush_destination::{MeasuredLoad, NetworkSpeed};
+use inrush_plan::Reading;
 
 use super::decode::Decoded;
 use super::flow_found::FlowFound;
@@ -9,7 +10,6 @@ use super::result::{Finding, PreflightStep, StepFound, Weight};
 use super::source_read::{RowSpeed, SourceRead};
 use super::throughput::Throughput;
 use super::together::Together;
-use inrush_plan::Reading;
 
 /// Seconds until the first row of a database that are worth a note.
 const NOTABLE_FIRST_ROW_S: f64 = 0.5;

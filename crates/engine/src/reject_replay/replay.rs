@@ -8,6 +8,7 @@ use inrush_package::{
     Bounds, ColumnDetail, ColumnSpec, Flow, Mode, OneOrMany, Package, PackageOrigin, Preset,
     Replace,
 };
+use inrush_plan::Reading;
 use inrush_rows::column::Column;
 use inrush_rows::compression::Compression;
 use inrush_rows::ids::RunName;
@@ -17,7 +18,6 @@ use super::error::ReplayError;
 use super::kept::{count, files, flow_of};
 use super::outputs;
 use crate::report::{PACKAGE_FILE, ROWS_SUFFIX, reject_file_name};
-use inrush_plan::Reading;
 
 /// Separates the package's name from the run's name in the name of a replay.
 const NAME_PART: &str = " rejects of ";

@@ -4,6 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use inrush_destination::StoredWay;
+use inrush_plan::ledger::Account;
+use inrush_plan::load_plan::ServerReport;
+use inrush_plan::step_tally::StepTally;
 use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::exit_status::ExitStatus;
 use inrush_rows::ids::RunName;
@@ -16,9 +19,6 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::kept_prediction::Prediction;
 use super::machine::MachineReport;
 use crate::meter::Meter;
-use inrush_plan::ledger::Account;
-use inrush_plan::load_plan::ServerReport;
-use inrush_plan::step_tally::StepTally;
 
 /// The most keys without a match that a report names for a lookup.
 const UNMATCHED_KEYS_SHOWN: usize = 10;

@@ -2,6 +2,8 @@
 //! destination's own counts, and the share of rejects with the package's limit.
 
 use inrush_destination::CommittedRecord;
+use inrush_plan::ledger::{Account, LedgerRecord};
+use inrush_plan::{UnitAccounts, UnitIndex};
 
 use super::committed_units::CommittedUnits;
 use super::context::RunContext;
@@ -9,8 +11,6 @@ use super::ledger_checks::LedgerChecks;
 use super::prepared::PreparedRun;
 use super::staged_sums::SentSums;
 use crate::error::Error;
-use inrush_plan::ledger::{Account, LedgerRecord};
-use inrush_plan::{UnitAccounts, UnitIndex};
 
 /// Returns the units that a run has committed. Fails if they do not agree with the files or with the destination's counts.
 pub fn verify(context: &RunContext<'_>) -> Result<CommittedUnits, Error> {

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use inrush_plan::load_flow::LoadFlow;
+use inrush_plan::load_plan::{LoadPlan, PlanFacts};
 use inrush_rows::ids::RunName;
 
 use crate::event::{Event, TargetSize};
 use crate::pipeline::RunOptions;
 use crate::pipeline::event_sink::EventSink;
-use inrush_plan::load_flow::LoadFlow;
-use inrush_plan::load_plan::{LoadPlan, PlanFacts};
 
 /// Sends the plan. There is no log yet.
 pub fn planned(plan: &LoadPlan, options: &RunOptions<'_>) {

@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use inrush_destination::{CountedUnit, StagedRows, UnitAtEnd};
+use inrush_plan::kept_units::KeptUnit;
+use inrush_plan::ledger::Account;
+use inrush_plan::{UnitAccounts, UnitIndex, UnitPlace};
 
 use super::context::RunContext;
 use super::gathering::Gathering;
 use super::prepared::PreparedRun;
 use super::unit_reports::UnitEnd;
 use crate::pipeline::results::LoadedPieces;
-use inrush_plan::kept_units::KeptUnit;
-use inrush_plan::ledger::Account;
-use inrush_plan::{UnitAccounts, UnitIndex, UnitPlace};
 
 /// The committed units of a run, at one moment.
 pub struct CommittedUnits {

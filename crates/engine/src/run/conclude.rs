@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use inrush_fault::{self as fault, FaultPoint};
 use inrush_rows::cancel::StopReason;
 
 use super::committed_units::CommittedUnits;
@@ -14,7 +15,6 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::pipeline::{Failure, RunOptions, Success};
 use crate::shares::coordinate;
-use inrush_fault::{self as fault, FaultPoint};
 
 /// How far a run has come.
 pub struct Concluded {

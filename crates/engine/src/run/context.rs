@@ -4,6 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use inrush_destination::StreamSetup;
+use inrush_fault::Fault;
+use inrush_plan::load_flow::LoadFlow;
+use inrush_plan::load_plan::PlanFacts;
+use inrush_plan::source_paces::source_paces;
 use inrush_rows::cancel::Stop;
 use inrush_rows::pace::Pace;
 use tokio::runtime::Runtime;
@@ -20,10 +24,6 @@ use crate::pipeline::event_sink::EventSink;
 use crate::pipeline::metering::session_samples::SessionSamples;
 use crate::pipeline::metering::source_side::samplers;
 use crate::pipeline::metering::{Subjects, named_counts};
-use inrush_fault::Fault;
-use inrush_plan::load_flow::LoadFlow;
-use inrush_plan::load_plan::PlanFacts;
-use inrush_plan::source_paces::source_paces;
 
 /// A running load and the things that its parts use.
 pub struct RunContext<'a> {

@@ -3,13 +3,14 @@
 //! Once the targets have their rows, nothing later changes that: if the report cannot be written, the run has still
 //! succeeded, with a note.
 
+use inrush_plan::run_folder;
+
 use super::gathering::finished;
 use crate::error::Error;
 use crate::event::Event;
 use crate::pipeline::event_sink::EventSink;
 use crate::pipeline::{Failure, RunOptions, Success};
 use crate::report::{RunFolder, RunReport};
-use inrush_plan::run_folder;
 
 /// Writes the report, sends the last event, and returns the run, with `error` if it failed.
 pub fn end(

@@ -5,11 +5,14 @@
 //! as well, because they may be the first of their keys. The step then decides by a row's place alone, so the rows that
 //! are loaded do not depend on streams, on the order of units, or on what is loaded again.
 
-use crate::pipeline::row_maker;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use inrush_convert::RunStamp;
+use inrush_plan::Reading;
+use inrush_plan::load_flow::LoadFlow;
+use inrush_plan::load_plan::PlanFacts;
+use inrush_plan::steps::StepPlan;
 use inrush_rows::cancel::Stop;
 use inrush_rows::plural::counted;
 use inrush_scan::Records;
@@ -24,12 +27,9 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::gauge::Gauge;
 use crate::pipeline::event_sink::EventSink;
+use crate::pipeline::row_maker;
 use crate::pipeline::row_steps::{RowSteps, steps_error};
 use crate::pipeline::{RunOptions, splitting};
-use inrush_plan::Reading;
-use inrush_plan::load_flow::LoadFlow;
-use inrush_plan::load_plan::PlanFacts;
-use inrush_plan::steps::StepPlan;
 
 /// Finds the first rows for all steps that need them.
 pub fn find(

@@ -3,6 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use inrush_plan::Reading;
+use inrush_plan::ledger::Account;
+use inrush_plan::load_plan::PlanFacts;
+use inrush_plan::step_tally::StepTally;
 use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::exit_status::ExitStatus;
 use inrush_rows::ids::{RunKey, RunName};
@@ -21,10 +25,6 @@ use crate::report::{
     RunReport, ServerReport, StepReport, StreamReport, TableReport, UnitReport,
 };
 use crate::shares::share_result::ShareResult;
-use inrush_plan::Reading;
-use inrush_plan::ledger::Account;
-use inrush_plan::load_plan::PlanFacts;
-use inrush_plan::step_tally::StepTally;
 
 /// Collects the facts.
 pub struct Gathering {

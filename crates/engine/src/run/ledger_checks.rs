@@ -8,15 +8,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use inrush_plan::file_index::FileIndex;
+use inrush_plan::ledger::SplitRecord;
+use inrush_plan::load_flow::LoadFlow;
+use inrush_plan::verify::VerifyError;
 use inrush_source::Input;
 
 use super::prepared::PreparedRun;
 use crate::error::Error;
 use crate::pipeline::{expectations, file_checks};
-use inrush_plan::file_index::FileIndex;
-use inrush_plan::ledger::SplitRecord;
-use inrush_plan::load_flow::LoadFlow;
-use inrush_plan::verify::VerifyError;
 
 /// Checks records as they come.
 pub struct LedgerChecks<'a> {

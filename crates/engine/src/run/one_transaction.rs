@@ -1,9 +1,10 @@
 //! The end of a failed load without staging. Its only transaction has the rows of all flows.
 
-use super::context::RunContext;
-use crate::error::Error;
 use inrush_plan::destination_error::Retry;
 use inrush_plan::hints::NOTHING_KEPT;
+
+use super::context::RunContext;
+use crate::error::Error;
 
 /// Rolls the transaction back. Of a failed run, only the records of the ledger are committed. Returns the error that ended the
 /// run. The hints for a lost connection and for a lock that was not granted say that loaded units are kept. For such a load

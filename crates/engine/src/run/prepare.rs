@@ -1,5 +1,6 @@
 //! The first part of a run: the plan, the run in the ledger, and everything that the streams need before they load.
 
+use inrush_fault::{self as fault, FaultPoint};
 use inrush_package::Package;
 use inrush_plan::ledger::{Account, accounts_of_targets};
 use inrush_plan::load_plan::LoadPlan;
@@ -15,7 +16,6 @@ use crate::event::Event;
 use crate::pipeline::naming::{holder, new_run_name};
 use crate::pipeline::{Failure, RunOptions, Success, require_address_space};
 use crate::report::RunFolder;
-use inrush_fault::{self as fault, FaultPoint};
 
 /// The result of [`prepare`].
 pub enum Prepared {

@@ -6,6 +6,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use inrush_convert::RunStamp;
 use inrush_destination::{FedEnd, OpenRun};
 use inrush_package::Package;
+use inrush_plan::coverage::FileEnd;
+use inrush_plan::earlier::leave_out;
+use inrush_plan::kept_units::KeptUnits;
+use inrush_plan::ledger::Account;
+use inrush_plan::load_flow::LoadFlow;
+use inrush_plan::load_plan::{LedgerRecords, LoadPlan};
+use inrush_plan::load_unit::LoadUnit;
+use inrush_plan::part::Part;
+use inrush_plan::places::{SplitPlace, UnitPlace};
+use inrush_plan::work_items::{self, Committed, WorkItem};
+use inrush_plan::{UnitIndex, identity};
 use inrush_rows::ids::{RunName, UnitKey};
 use inrush_rows::pace::Pace;
 use inrush_source::{Input, Split};
@@ -23,17 +34,6 @@ use crate::pipeline::splitting::{self, Locatable};
 use crate::pipeline::{RunOptions, reject_files};
 use crate::reject_replay;
 use crate::report::{FilesOf, RunFolder, reject_file_name};
-use inrush_plan::coverage::FileEnd;
-use inrush_plan::earlier::leave_out;
-use inrush_plan::kept_units::KeptUnits;
-use inrush_plan::ledger::Account;
-use inrush_plan::load_flow::LoadFlow;
-use inrush_plan::load_plan::{LedgerRecords, LoadPlan};
-use inrush_plan::load_unit::LoadUnit;
-use inrush_plan::part::Part;
-use inrush_plan::places::{SplitPlace, UnitPlace};
-use inrush_plan::work_items::{self, Committed, WorkItem};
-use inrush_plan::{UnitIndex, identity};
 
 /// A run that is planned and holds its lock: the part that is the same for all destinations.
 pub struct PreparedRun {

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use inrush_destination::{AddedMembers, Error as ContractError, MergedRows, Published};
+use inrush_plan::destination_error::DestinationError;
 use inrush_rows::cancel::StopReason;
 
 use super::account;
@@ -24,7 +25,6 @@ use crate::error::Error;
 use crate::load::refuse_pipe;
 use crate::pipeline::results::StreamResult;
 use crate::report::{MembersReport, PartitionReport, VersionsReport};
-use inrush_plan::destination_error::DestinationError;
 
 /// A target after the switch.
 #[derive(Default)]

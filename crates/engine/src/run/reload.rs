@@ -8,6 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use inrush_destination::{CommittedRecord, ReloadedUnits};
+use inrush_plan::destination_error::DestinationError;
+use inrush_plan::ledger::Account;
+use inrush_plan::work_items::WorkItem;
+use inrush_plan::{UnitIndex, identity};
 use inrush_rows::ids::UnitKey;
 
 use super::committed_units::CommittedUnits;
@@ -19,10 +23,6 @@ use crate::event::Event;
 use crate::load::{LoadStream, Loader};
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::row_loop;
-use inrush_plan::destination_error::DestinationError;
-use inrush_plan::ledger::Account;
-use inrush_plan::work_items::WorkItem;
-use inrush_plan::{UnitIndex, identity};
 
 /// Loads units of a flow again, so that the next attempt to publish finds the rows that its target refuses. Their inputs can be
 /// read once more. `refusal` is the destination's error about a row. The units are removed from `committed`, and the units that

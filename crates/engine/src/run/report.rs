@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use inrush_plan::UnitPlace;
+use inrush_plan::ledger::Account;
+use inrush_plan::load_plan::PlanFacts;
 use inrush_rows::exit_status::ExitStatus;
 use inrush_rows::quantity::counted;
 
@@ -14,9 +17,6 @@ use super::unit_reports::{self, UnitEnd};
 use crate::error::Error;
 use crate::pipeline::RunOptions;
 use crate::report::{RunReport, StepReport, TableReport};
-use inrush_plan::UnitPlace;
-use inrush_plan::ledger::Account;
-use inrush_plan::load_plan::PlanFacts;
 
 /// The report of a run that has loaded something or was stopped. `committed` has its rows.
 pub fn of_run(

@@ -5,13 +5,14 @@
 //! cannot be converted are found again by the conversion; rows that the destination refused when the unit was loaded are
 //! listed in the ledger, and skipped. The destination compares the found rows with the staged ones.
 
-use crate::pipeline::row_maker::RowMaker;
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow_array::RecordBatch;
 use inrush_destination::{
     Error as ContractError, RefusedStagedRow, Result as ContractResult, RowsInSource, SplitRecord,
 };
+use inrush_plan::load_plan::PlanFacts;
+use inrush_plan::{UnitPlace, identity};
 use inrush_rows::ids::SplitKey;
 use inrush_rows::reject::Reject;
 use inrush_scan::Records;
@@ -22,9 +23,8 @@ use crate::error::Error;
 use crate::gauge::Gauge;
 use crate::pipeline::kept_rejects::KeptRejects;
 use crate::pipeline::reject_files::of_key;
+use crate::pipeline::row_maker::RowMaker;
 use crate::report::RejectFile;
-use inrush_plan::load_plan::PlanFacts;
-use inrush_plan::{UnitPlace, identity};
 
 /// The ending of the name of a file with rejects of the publish.
 const OF_SWITCH: &str = "-switch";

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use inrush_destination::{OpenRun, Result};
+use inrush_plan::destination_error::DestinationError;
 use inrush_rows::cancel::StopReason;
 
 use super::context::RunContext;
 use crate::error::Error;
-use inrush_plan::destination_error::DestinationError;
 
 /// The number of attempts: a server that restarts after a crash gets half a minute.
 const TRIES: u32 = 30;

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use inrush_destination::{Difference, OpenRun};
-
-use crate::error::Error;
 use inrush_plan::ledger::SplitRecord;
 use inrush_plan::load_flow::LoadFlow;
 use inrush_plan::verify::{ExactSum, VerifyError};
+
+use crate::error::Error;
 
 /// The sums of the rows that were sent, for each flow with `verify = "sums"`. Records are added in the order in which
 /// the ledger returns them.

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use inrush_plan::work_items::WorkItem;
 use tokio::sync::Notify;
 
 use super::context::RunContext;
@@ -14,7 +15,6 @@ use crate::load::{LoadRun, LoadStream};
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::row_loop::blocking;
 use crate::pipeline::stream_threads::{self, Queue, StopOnPanic, worse};
-use inrush_plan::work_items::WorkItem;
 
 /// The number of a stream that works after all others have ended.
 pub const AFTER_ALL: usize = 0;

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use inrush_destination::StoredWay;
+use inrush_plan::UnitPlace;
+use inrush_plan::ledger::Account;
+use inrush_plan::load_flow::LoadFlow;
 use inrush_verdict::StoredUnits;
 
 use super::gathering::Gathering;
 use crate::meter::Meter;
 use crate::report::{TableReport, UnitReport};
-use inrush_plan::UnitPlace;
-use inrush_plan::ledger::Account;
-use inrush_plan::load_flow::LoadFlow;
 
 /// The state of a unit at the end of a run, or before its switch.
 pub struct UnitEnd {

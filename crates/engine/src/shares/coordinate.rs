@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use inrush_package::Package;
+use inrush_plan::load_flow::LoadFlow;
 use inrush_rows::plural::counted;
 
 use super::Shares;
@@ -20,7 +21,6 @@ use crate::run::context::RunContext;
 use crate::run::gathering::Gathering;
 use crate::run::prepared::{PreparedRun, work_left};
 use crate::run::streams;
-use inrush_plan::load_flow::LoadFlow;
 
 /// The time between two looks for results. The hosts share only a folder, so nothing can announce a result.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

@@ -4,7 +4,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use inrush_fault::{self as fault, FaultPoint};
 use inrush_package::Package;
+use inrush_plan::ledger::Account;
+use inrush_plan::planner::{JoinedRun, Planner};
+use inrush_plan::work_items::WorkItem;
+use inrush_plan::{ContentChecks, UnitPlace, identity, kept_units};
 use inrush_rows::ids::RunName;
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 use tokio::runtime::Runtime;
@@ -23,11 +28,6 @@ use crate::run::gathering::Gathering;
 use crate::run::prepare::ready;
 use crate::run::prepared::{PreparedRun, begin_share};
 use crate::run::{announcements, streams};
-use inrush_fault::{self as fault, FaultPoint};
-use inrush_plan::ledger::Account;
-use inrush_plan::planner::{JoinedRun, Planner};
-use inrush_plan::work_items::WorkItem;
-use inrush_plan::{ContentChecks, UnitPlace, identity, kept_units};
 
 /// A share that is loaded.
 #[derive(Debug)]

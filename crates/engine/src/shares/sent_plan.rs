@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use inrush_destination::RunRecord;
 use inrush_package::{Package, RunSettings};
+use inrush_plan::load_flow::LoadFlow;
+use inrush_plan::load_plan::LoadPlan;
+use inrush_plan::load_unit::LoadUnit;
+use inrush_plan::work_items::WorkItem;
 use inrush_rows::ids::UnitKey;
 use inrush_source::SourceSplit;
 use serde::{Deserialize, Serialize};
 
 use super::error::ShareError;
 use crate::report::{RunFolder, write_whole};
-use inrush_plan::load_flow::LoadFlow;
-use inrush_plan::load_plan::LoadPlan;
-use inrush_plan::load_unit::LoadUnit;
-use inrush_plan::work_items::WorkItem;
 
 /// The form of the file. A host refuses a plan of any other form.
 pub const PLAN_VERSION: u64 = 1;

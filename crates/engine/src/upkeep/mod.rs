@@ -5,13 +5,13 @@ mod past_runs;
 use std::path::Path;
 
 use inrush_destination::RunRecord;
+use inrush_plan::ledger::Account;
+use inrush_plan::lineage::{FlowLineage, RunLineage};
 use inrush_rows::ids::RunName;
 use inrush_source::SinceRange;
 
 pub use self::past_runs::PastRuns;
 use crate::error::Error;
-use inrush_plan::ledger::Account;
-use inrush_plan::lineage::{FlowLineage, RunLineage};
 
 /// A run that stopped before its switch, or that is at work now.
 #[derive(Clone, Debug)]

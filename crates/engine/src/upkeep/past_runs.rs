@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use inrush_destination::{PastRun, RunLedger, RunRecord, RunState, UndoRequest};
+use inrush_plan::identity;
+use inrush_plan::ledger::marks::since_marks_of;
+use inrush_plan::ledger::{Account, each_unit_total};
 
 use super::{MarkOfTarget, RemovedRuns, RunOfTarget, StoppedRun, Which};
 use crate::error::Error;
@@ -11,9 +14,6 @@ use crate::pipeline::naming;
 use crate::reject_replay::first_package;
 use crate::run::publish_faults::reach_step;
 use crate::undo::{UndoOptions, Undone};
-use inrush_plan::identity;
-use inrush_plan::ledger::marks::since_marks_of;
-use inrush_plan::ledger::{Account, each_unit_total};
 
 /// The past runs of a destination.
 pub struct PastRuns {

@@ -12,11 +12,10 @@ use inrush_files::{
     resolve_as,
 };
 use inrush_package::{ALL_OTHERS, ColumnDetail, Format};
-use inrush_plan::FieldOrigin;
-use inrush_plan::PlanError;
 use inrush_plan::flow_inputs::{
     FlowAsked, FlowInputs, InputForm, OpenInputs, Sources, TypedField, TypedInputs,
 };
+use inrush_plan::{FieldOrigin, PlanError};
 use inrush_rows::cancel::Stop;
 use inrush_rows::plural::counted;
 use inrush_scan::Dialect;

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use inrush::RunOptions;
-use inrush::open_files;
 use inrush::report::Outcome;
+use inrush::{RunOptions, open_files};
 use inrush_destination::Filling;
 use inrush_engine::driver::Driver;
 

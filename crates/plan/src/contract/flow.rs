@@ -8,10 +8,9 @@ use inrush_destination::{
 use inrush_package::{Bounds, Flow, Keep, OneOrMany, Package, Verify};
 
 use super::columns::{self, ContractTypes};
-use super::members;
 use super::merge::AskedMerge;
 use super::units::UnitPlanner;
-use super::{ContractFlow, bounds, refuse};
+use super::{ContractFlow, bounds, members, refuse};
 use crate::flow_reading::{FlowReading, ReadingRequest};
 use crate::identity::description::{self, Description};
 use crate::load_flow::{LoadFlow, Writes};

@@ -11,11 +11,10 @@ use inrush_rows::ids::RunKey;
 use inrush_source::{Source, SourceError, Split};
 
 use super::ContractFlow;
-use crate::UnitAccounts;
 use crate::identity::description::Description;
 use crate::load_unit::{LoadUnit, Portions};
 use crate::long_units::work_bytes;
-use crate::{PlanError, UnitPlace, identity};
+use crate::{PlanError, UnitAccounts, UnitPlace, identity};
 
 /// Units of which an earlier attempt has committed something are loaded in the same way again: those in `in_parts` by
 /// several streams, the others by one.

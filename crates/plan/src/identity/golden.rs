@@ -1,7 +1,8 @@
 //! Compares descriptions and keys of units with a file of them, in tests of the engine and of drivers.
 
-use super::unit_key;
 use inrush_rows::ids::RunKey;
+
+use super::unit_key;
 
 /// Panics unless a file has exactly these descriptions. The file has a line for each: its name, the key of a unit with this
 /// description, and the description.

@@ -7,8 +7,7 @@ use inrush_rows::column::Column;
 use inrush_rows::column_policy::ValueSource;
 use inrush_transform::lookup_step::PlannedLookup;
 use inrush_transform::planned::StepAction;
-use inrush_transform::spec::InputColumn;
-use inrush_transform::spec::Otherwise;
+use inrush_transform::spec::{InputColumn, Otherwise};
 use inrush_transform::stages::StagedStep;
 use inrush_transform::types::sql_name;
 

@@ -1,11 +1,12 @@
 //! The record of what a switch did with each table: brought in, made, filled, taken out and kept, or dropped. `inrush
 //! undo` reads it, and so does the check whether rows are still loaded.
 
+use inrush_destination::Replaced;
+use inrush_rows::ids::{RunId, RunName, UnitKey};
+
 use super::error::LedgerError;
 use super::{Ledger, StoredRun, stored};
 use crate::Session;
-use inrush_destination::Replaced;
-use inrush_rows::ids::{RunId, RunName, UnitKey};
 
 /// The effect of the switch on a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

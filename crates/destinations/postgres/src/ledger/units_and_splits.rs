@@ -3,7 +3,6 @@
 use inrush_destination::{SplitRecord, TouchedFile};
 use inrush_plan::ledger::Account;
 use inrush_rows::ids::{FileKey, RunId, SplitKey, UnitKey};
-
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 

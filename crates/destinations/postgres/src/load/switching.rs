@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use inrush_destination::{Error, PublishStep, Published, PublishedPartition, Result, RowsInSource};
-
 use inrush_rows::ids::UnitKey;
 
 use super::careful::{RefusedStaged, SwitchRows};

@@ -3,12 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use inrush_destination::RunRecord;
-use inrush_destination::SplitRecord;
+use inrush_destination::{RunRecord, SplitRecord};
 use inrush_package::Mode;
-use inrush_plan::PlanError;
 use inrush_plan::changed::{self, FilesBefore, PlannedFiles};
-use inrush_plan::{PlanOptions, identity};
+use inrush_plan::{PlanError, PlanOptions, identity};
 use inrush_rows::ids::{FileKey, RunKey, SplitKey, UnitKey};
 use inrush_source::Input;
 

@@ -1,8 +1,7 @@
 //! The error of planning, typed inside this crate.
 
 use inrush_package::PackageError;
-use inrush_plan::PlanError;
-use inrush_plan::PlanRefusal;
+use inrush_plan::{PlanError, PlanRefusal};
 use inrush_source::SourceError;
 
 use crate::PostgresError;

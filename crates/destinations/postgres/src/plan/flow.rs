@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use inrush_package::{Bounds, OneOrMany};
-use inrush_plan::PlanError;
-use inrush_plan::{LoadFlow, Writes};
+use inrush_plan::{LoadFlow, PlanError, Writes};
 
 use super::bounds::Interval;
 use super::flow_checks::FlowChecks;

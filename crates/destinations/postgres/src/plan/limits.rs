@@ -1,8 +1,7 @@
 //! Memory, connections and locks that a plan needs.
 
 use inrush_package::RunSettings;
-use inrush_plan::PlanError;
-use inrush_plan::{LoadMemory, MemoryBound};
+use inrush_plan::{LoadMemory, MemoryBound, PlanError};
 use inrush_rows::plural::counted_do;
 
 use super::{FlowPlan, Publish, RoutePlan};

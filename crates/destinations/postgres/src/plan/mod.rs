@@ -64,8 +64,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use inrush_destination::RunRecord;
-use inrush_destination::TouchedFile;
+use inrush_destination::{RunRecord, TouchedFile};
 use inrush_plan::{LoadPlan, PlanFacts};
 use inrush_rows::ids::{FileKey, SplitKey, UnitKey};
 

@@ -8,8 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use inrush_convert::{KeyBounds, KeyValue, convert_first};
-use inrush_plan::LoadUnit;
-use inrush_plan::PlanError;
+use inrush_plan::{LoadUnit, PlanError};
 use inrush_rows::column::Column;
 use inrush_rows::plural::counted;
 use inrush_scan::{Dialect, Records, decode_field};

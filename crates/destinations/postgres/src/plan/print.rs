@@ -3,6 +3,7 @@
 use std::fmt;
 
 use inrush_destination::{StatementEnd, Step};
+use inrush_pgclient::SETTINGS;
 use inrush_plan::ledger::moment_text;
 use inrush_plan::plan_text::{fmt_memory, fmt_notes, fmt_order, fmt_package, kept_words};
 use inrush_plan::script::{self, ScriptPart};
@@ -13,7 +14,6 @@ use super::print_flow::fmt_flow;
 use super::statements::shortened;
 use super::{DiskFacts, Earlier, FlowPlan, Plan, UnitPlan, unit_steps};
 use crate::abilities::abilities;
-use inrush_pgclient::SETTINGS;
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,8 +2,7 @@
 
 use inrush_destination::address::POSTGRES_NAME_BYTES_MAX;
 use inrush_package::{Keep, Replace, ReplaceBy, ReplaceScope};
-use inrush_plan::PlanError;
-use inrush_plan::identity;
+use inrush_plan::{PlanError, identity};
 
 use super::{FlowPlan, KeyPlan, Publish};
 use crate::catalog::{self, TableFacts};

@@ -1,8 +1,7 @@
 //! Load units: their files, the names of their staging tables, and the statements that create, fill and prepare these.
 
 use inrush_destination::{Filling, UnitLayout};
-use inrush_plan::PlanError;
-use inrush_plan::{LoadUnit, Portions, identity};
+use inrush_plan::{LoadUnit, PlanError, Portions, identity};
 use inrush_rows::ids::UnitKey;
 use inrush_source::Split;
 

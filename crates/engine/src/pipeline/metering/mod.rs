@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use inrush_plan::load_flow::LoadFlow;
 use inrush_source::{SessionSampler, SourceMeter};
 use inrush_system::process::{thread_cpu_us, thread_id};
 use inrush_verdict::Measurements;
@@ -23,7 +24,6 @@ use self::session_samples::SessionSamples;
 use self::source_side::SourceSide;
 use self::steps::Steps;
 use crate::gauge::Gauge;
-use inrush_plan::load_flow::LoadFlow;
 
 /// The time between two samples.
 const INTERVAL: Duration = Duration::from_millis(100);

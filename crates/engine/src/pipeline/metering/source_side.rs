@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use inrush_plan::load_flow::LoadFlow;
 use inrush_source::{ReadingSession, SessionSampler};
 use inrush_system::process;
 use inrush_verdict::{BackendSeries, BackendTally, SourceServerMeasurements};
 
 use super::INTERVAL;
 use crate::gauge::Gauge;
-use inrush_plan::load_flow::LoadFlow;
 
 /// A longer round trip means a network, whatever the address is: a proxy or a tunnel may begin on this machine.
 const NETWORK_ROUND_TRIP_US: u32 = 1_000;

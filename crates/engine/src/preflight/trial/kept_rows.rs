@@ -2,6 +2,7 @@
 
 use arrow_array::RecordBatch;
 use inrush_destination::TrialStream;
+use inrush_plan::Reading;
 use inrush_rows::pace::value_bytes;
 
 use crate::error::Error;
@@ -9,7 +10,6 @@ use crate::preflight::client::Client;
 use crate::preflight::decode::EncodedBlock;
 use crate::preflight::flow_found::FlowFound;
 use crate::preflight::sample_batches;
-use inrush_plan::Reading;
 
 /// The bytes of text in the kept batches.
 const KEPT_TEXT_BYTES: u64 = 32 << 20;

@@ -9,8 +9,9 @@ mod together;
 
 use std::time::Duration;
 
-use crate::pipeline::row_maker::RowMaker;
 use inrush_destination::{Available, TrialLoad, TrialPlace, TrialScope};
+use inrush_plan::Reading;
+use inrush_plan::load_unit::LoadUnit;
 use inrush_source::Split;
 
 use self::alone::Alone;
@@ -24,8 +25,7 @@ use super::result::{Finding, PreflightStep, Weight};
 use super::sample::Portion;
 use super::{findings, sample_batches};
 use crate::error::Error;
-use inrush_plan::Reading;
-use inrush_plan::load_unit::LoadUnit;
+use crate::pipeline::row_maker::RowMaker;
 
 /// The settings of all trials of a preflight.
 #[derive(Clone, Copy)]

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use inrush_destination::{RefusedStagedRow, RowsInSource};
 use inrush_plan::LoadUnit;
-use inrush_plan::verify::Tally;
-use inrush_plan::verify::VerifyError;
+use inrush_plan::verify::{Tally, VerifyError};
 
 use super::cause::{RefusalCause, RefusedTable, cause};
 use super::definitions::Definitions;
