@@ -43,7 +43,7 @@ impl RunState {
     }
 }
 
-/// A target does not have the rows of a run any more.
+/// The rows of a run are not in a target any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replaced {
     /// The run that replaced them, if it was a run.

@@ -1,5 +1,5 @@
 //! A plan as a preflight measures it. The engine chooses the sample, makes the trial loads, lists the work that is left, and
-//! predicts the run. The destination measures its network and its log, and knows the time that a run needs apart from its
+//! predicts the run. The destination measures its network and its log, and computes the time that a run needs apart from its
 //! rows.
 //!
 //! All text is counted in bytes of UTF-8, without headers, and all times are in seconds.

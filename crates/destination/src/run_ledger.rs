@@ -71,8 +71,8 @@ pub trait RunLedger: Send + Sync {
         Ok(None)
     }
 
-    /// Finds out whether the rows that a switched run brought into a target were taken out since. `None` if they were not, or if
-    /// only [`PastRun::gone`] says so.
+    /// Finds out whether the rows that a switched run has loaded into a target were taken out since. `None` if they were not, or
+    /// if the ledger has no more about it than [`PastRun::gone`].
     fn replaced(&self, _run: &RunRecord, _target: &str) -> Result<Option<Replaced>> {
         Ok(None)
     }

@@ -43,7 +43,7 @@ pub trait TargetPlanner {
         sql.to_owned()
     }
 
-    /// Called before the earlier runs of the package are read.
+    /// Called before flows are planned. `runs` reads the runs of the package when it is first asked, and only once.
     fn see_runs(&mut self, _runs: &PackageRuns<'_>) -> Result<(), Self::Error> {
         Ok(())
     }
@@ -56,16 +56,16 @@ pub trait TargetPlanner {
         notes: &mut Vec<String>,
     ) -> Result<Self::Flow, Self::Error>;
 
-    /// The most streams that it can serve, if `streams` are asked for.
+    /// The number of streams that may be used, if `streams` are asked for.
     fn streams_max(&self, streams: usize) -> usize;
 
-    /// Called once all flows are planned, and their long units are shared among `streams`: refuses what the destination cannot
-    /// do for all of them together.
+    /// Called once all flows are planned, and their long units are shared among `streams`. Refuses flows that the destination
+    /// cannot load together.
     fn check_flows(&mut self, _flows: &[Self::Flow], _streams: usize) -> Result<(), Self::Error> {
         Ok(())
     }
 
-    /// True if it may read its ledger. Otherwise the plan is only shown.
+    /// True if it may read its ledger. Otherwise the plan looks for no earlier runs, and can only be shown.
     fn can_read_ledger(&self) -> bool {
         true
     }
@@ -83,7 +83,7 @@ pub trait TargetPlanner {
     fn refuse_lost_ledger(&self, run_key: &RunKey, flows: &[Self::Flow])
     -> Result<(), Self::Error>;
 
-    /// Called once it is known what is left to load: refuses targets that cannot take it as they are now.
+    /// Called once it is known what is left to load. Refuses targets that cannot take it in their present state.
     fn check_targets(
         &mut self,
         flows: &mut [Self::Flow],
@@ -94,7 +94,7 @@ pub trait TargetPlanner {
     /// The most memory of the load.
     fn memory(&self, flows: &[Self::Flow], streams: usize, earlier: &Self::Earlier) -> MemoryBound;
 
-    /// Facts about the destination and its way to load.
+    /// Facts about the destination, and about how it loads.
     fn facts(&self, flows: &[Self::Flow]) -> DestinationFacts;
 }
 
@@ -130,9 +130,9 @@ pub struct DestinationFacts {
     pub targets_digest: Option<String>,
 }
 
-/// A plan, up to its hash.
+/// A plan that still lacks its hash.
 pub struct Built<F, E> {
-    /// The facts about the whole plan. The hash is still empty.
+    /// The facts about the whole plan, with an empty hash.
     pub facts: PlanFacts,
     /// The flows.
     pub flows: Vec<F>,
@@ -140,7 +140,7 @@ pub struct Built<F, E> {
     pub earlier: E,
 }
 
-/// Makes the plan of a resolved package. Nothing is changed.
+/// Makes the plan of a resolved package, apart from its hash. Nothing is changed.
 pub fn build<T: TargetPlanner>(
     planner: &mut T,
     ledger: &dyn RunLedger,

@@ -1,4 +1,4 @@
-//! An error of a destination, for callers who do not know which destination it was.
+//! An error of any destination, for callers that treat all destinations alike.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -7,8 +7,7 @@ use inrush_rows::exit_status::ExitStatus;
 
 use crate::error::PlanError;
 
-/// An error that ended the work of a destination, in the destination's own words. A caller treats all destinations alike: it
-/// prints the text and the hint, and ends with the exit status.
+/// An error of a destination, in the destination's own words. A caller prints the text and the hint, and ends with the exit status.
 #[derive(Debug)]
 pub struct DestinationError {
     error: Box<dyn StdError + Send + Sync>,
@@ -73,7 +72,7 @@ impl DestinationError {
         }
     }
 
-    /// The connection to the destination was lost.
+    /// This error, if the connection to the destination was lost.
     pub fn lost(self) -> DestinationError {
         DestinationError {
             is_lost: true,

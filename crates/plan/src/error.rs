@@ -19,7 +19,7 @@ pub enum PlanError {
     /// The format or the types of a flow's inputs could not be guessed.
     #[error(transparent)]
     Guess(Box<dyn std::error::Error + Send + Sync>),
-    /// The driver could not ask its destination.
+    /// The destination refused, or could not be asked.
     #[error(transparent)]
     Destination(DestinationError),
     /// The run was asked to stop while its plan waited for the destination.

@@ -1,15 +1,14 @@
 //! The plan of a package: what a run will read, load and check, before anything runs.
 //!
-//! A [`planner`] makes the plan, and begins its run. [`build`] has the order of the steps of every plan. [`contract`] has the planner
-//! for every destination that answers the questions of the contract; a destination whose plan says more has a planner of its own
-//! (`docs/design/one-driver.md`).
+//! A [`planner`] makes the plan, which changes nothing, and begins its run. [`build()`](build::build) has the order of the steps of
+//! every plan. [`contract`] has the planner for every destination that answers the questions of the contract; a destination whose
+//! plan says more has a planner of its own (`docs/design/one-driver.md`).
 //!
 //! [`flow_inputs`] finds the inputs of a flow and the facts that they declare, [`steps`] plans its steps, and [`columns`] decides which
 //! field fills which column. [`flow_reading`] puts them together as a [`Reading`]. [`earlier`] finds the earlier run in the
-//! [`ledger`], and [`changed`], [`contents`] and [`loaded`] compare the files with the text that this run has loaded. [`lineage`] says
-//! where loaded values come from, and [`verify`] sums them up. A [`LoadPlan`] has the results, as the engine runs them.
-//!
-//! Making a plan changes nothing.
+//! [`ledger`], [`loaded`] finds the files that are loaded already, and [`changed`] and [`contents`] compare files with the text that was
+//! loaded. [`lineage`] says where loaded values come from, and [`verify`] sums them up. The result is a [`LoadPlan`], as the engine
+//! runs it.
 
 pub mod abilities;
 pub mod build;

@@ -12,9 +12,9 @@ use crate::since::NothingNew;
 use crate::steps::AskedMembers;
 use crate::verify::ColumnSums;
 
-/// A flow of a plan, with everything that the driver needs.
+/// A flow of a plan, with everything that the engine needs to run it.
 ///
-/// A planner keeps what only its destination knows about the flow beside it.
+/// The planner's own flow has beside it what only the destination knows.
 #[derive(Clone, Debug)]
 pub struct LoadFlow {
     /// The reading of its files.

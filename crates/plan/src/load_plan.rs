@@ -14,7 +14,7 @@ use crate::load_flow::LoadFlow;
 
 /// A plan of a package, as the engine runs it. It does not change once its run is prepared.
 ///
-/// A planner shares the facts and the flows, and keeps what only its destination knows beside them.
+/// The planner's own plan shares the facts and the flows, and has beside them what only the destination knows.
 #[derive(Clone, Debug)]
 pub struct LoadPlan {
     /// The facts about the whole plan.
@@ -32,14 +32,14 @@ impl Deref for LoadPlan {
     }
 }
 
-/// The facts about a whole plan. The planner of each destination fills them in.
+/// The facts about a whole plan. [`build`](crate::build::build) collects them; the planner adds the hash.
 #[derive(Clone, Debug)]
 pub struct PlanFacts {
     /// The package's name.
     pub package: String,
     /// SHA-256 of the package, secrets left out.
     pub package_hash: String,
-    /// SHA-256 of what the plan does; empty until the plan is made.
+    /// SHA-256 of what the plan does; empty until the plan is complete.
     pub plan_hash: String,
     /// Identifies the package and its targets in the ledger: the key by which a stopped run is found.
     pub run_key: RunKey,
@@ -59,7 +59,7 @@ pub struct PlanFacts {
     pub notes: Vec<String>,
     /// Notes for the user if nothing is left to do: about the rows that the targets have already.
     pub loaded_notes: Vec<String>,
-    /// Where the loaded columns come from; without flows until the plan is made.
+    /// Where the loaded columns come from.
     pub lineage: RunLineage,
     /// The sentences of all flows, if none has anything to load. The run of their marks then counts as the run of this plan.
     pub nothing_new: Vec<String>,

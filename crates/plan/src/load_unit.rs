@@ -14,7 +14,7 @@ use crate::pieces::pieces;
 /// A load unit. One stream loads it and commits it with one record of the ledger. If several streams fill it, each split
 /// is committed separately; a fed split is committed in many parts.
 ///
-/// A planner keeps its statements for the unit beside it.
+/// A planner that plans statements for the unit keeps them beside it.
 #[derive(Clone, Debug)]
 pub struct LoadUnit {
     /// Counted from 1 within its flow.

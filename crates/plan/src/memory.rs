@@ -44,7 +44,7 @@ pub struct LoadMemory {
     pub own_stream_bytes: u64,
     /// Bytes of the destination's own library; zero if it has none.
     pub library_bytes: u64,
-    /// Bytes of each file, or range of a file, from the plan to the report, in addition to its path. Measured with the driver.
+    /// Bytes of each file, or range of a file, from the plan to the report, in addition to its path. Measured for each planner.
     pub file_bytes: u64,
     /// The run resumes an earlier attempt.
     pub is_resumed: bool,
@@ -53,8 +53,8 @@ pub struct LoadMemory {
 /// The memory that a load needs for each file, or range of a file, in addition to its path.
 #[derive(Clone, Copy, Debug)]
 struct FileCost {
-    /// Bytes from the plan to the report, as measured with the engine.
-    engine_bytes: u64,
+    /// [`LoadMemory::file_bytes`].
+    file_bytes: u64,
     /// The run resumes an earlier attempt.
     is_resumed: bool,
     /// The package promises sums of all files together.
@@ -65,7 +65,7 @@ impl FileCost {
     fn bytes(self) -> u64 {
         let resumed = u64::from(self.is_resumed) * RESUMED_FILE_BYTES;
         let promised = u64::from(self.is_promised) * PROMISED_FILE_BYTES;
-        self.engine_bytes + resumed + promised
+        self.file_bytes + resumed + promised
     }
 }
 
@@ -126,7 +126,7 @@ impl MemoryBound {
             + of_steps.max().unwrap_or(0)
             + load.own_stream_bytes;
         let cost = FileCost {
-            engine_bytes: load.file_bytes,
+            file_bytes: load.file_bytes,
             is_resumed: load.is_resumed,
             is_promised: readings().any(|reading| !reading.expect.promises.is_empty()),
         };

@@ -81,7 +81,7 @@ impl PlanOptions<'_> {
     }
 }
 
-/// An error for which a plan is refused: the engine's, or a driver's typed error.
+/// An error for which a plan is refused: a [`PlanError`], or the typed error of a planner.
 pub trait PlanRefusal: Into<PlanError> {
     /// True if planning cannot continue after it: the package itself is wrong, or the server is gone.
     fn ends_planning(&self) -> bool;

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! Planner
-//!   plan -> PackagePlan        nothing is changed
-//!     load_plan, earlier         what the run will load, and what earlier runs have done
-//!     measured                   what a preflight asks the destination about the plan
-//!     begin -> EnteredRun          the lock is held, and the run is in the ledger
-//!     join -> JoinedRun          another process holds the lock
+//!   plan -> PackagePlan            nothing is changed
+//!     load_plan, earlier             the work of the run, and what earlier runs have done of it
+//!     measured -> MeasuredPlan       what only the destination can measure or know, for a preflight
+//!     begin -> EnteredRun            the lock is held, and the run is in the ledger
+//!     join -> JoinedRun              another process holds the lock
 //! ```
 //!
-//! A destination of the contract is planned by [`ContractPlanner`](crate::contract::ContractPlanner). A destination whose plan
+//! [`ContractPlanner`](crate::contract::ContractPlanner) plans for every destination of the contract. A destination whose plan
 //! says more than the contract asks for has a planner of its own. The engine runs the plans of all planners alike.
 
 use std::fmt;
@@ -32,8 +32,8 @@ use crate::work_items::Committed;
 
 /// Makes plans for one destination.
 pub trait Planner {
-    /// Connects, if the destination has connections and is not connected yet. Otherwise the first plan connects. Ends with
-    /// [`PlanError::Interrupted`] if the run is asked to stop meanwhile.
+    /// Connects, if the destination has connections and none is open yet. If this is not called, the first plan connects. Ends
+    /// with [`PlanError::Interrupted`] if the run is asked to stop meanwhile.
     fn connect(&self, _stop: &Stop) -> Result<(), PlanError> {
         Ok(())
     }
@@ -80,7 +80,8 @@ pub trait PackagePlan {
     /// The earlier run of the package that matters for the plan.
     fn earlier(&self) -> EarlierFound;
 
-    /// The error of a run that begins now, if another process holds the run.
+    /// The error with which a run would end if it began now, because another process holds the lock. `None` if no process is known to
+    /// hold it.
     fn held(&self) -> Result<Option<DestinationError>, PlanError> {
         Ok(None)
     }
@@ -91,11 +92,11 @@ pub trait PackagePlan {
     /// The plan as its destination measures it for a preflight.
     fn measured(&self) -> Result<Box<dyn MeasuredPlan + '_>, PlanError>;
 
-    /// Takes the lock of the run, and enters the run into the ledger. `None` if the package must be planned again: the plan may be
-    /// outdated, because it was made without the lock.
+    /// Takes the lock of the run, and enters the run into the ledger. `None` if the package must be planned again, because the plan
+    /// was made without the lock and may be outdated.
     fn begin(self: Box<Self>, entry: &RunEntry) -> Result<Option<EnteredRun>, PlanError>;
 
-    /// Joins a run that another process holds and has planned in the same way. `joiner` is this process, in words.
+    /// Joins a run that another process holds and has planned in the same way. `joiner` names the host and the process of the caller.
     fn join(self: Box<Self>, run: &RunRecord, joiner: &str) -> Result<JoinedRun, PlanError>;
 }
 
@@ -117,12 +118,12 @@ pub enum EarlierFound {
     },
 }
 
-/// A run that is to be entered into the ledger.
+/// The engine's part of a run that is to be entered into the ledger. The plan has the rest.
 #[derive(Clone, Debug)]
 pub struct RunEntry {
-    /// Its name, if it does not resume another run.
+    /// Its name, unless it resumes an earlier run, whose name it keeps.
     pub name: RunName,
-    /// This process, in words.
+    /// Host and process of the caller.
     pub holder: String,
     /// The fault to cause, for tests.
     pub fault: Option<Arc<Fault>>,
@@ -136,9 +137,9 @@ pub struct EnteredRun {
     pub open: Box<dyn OpenRun>,
     /// It resumes an earlier attempt.
     pub is_resumed: bool,
-    /// The units that are kept from that attempt.
+    /// The units that are kept from earlier attempts.
     pub kept: KeptUnits,
-    /// Records of that attempt that the plan cannot use, by their keys. The engine removes them.
+    /// Keys of records of earlier attempts that the plan cannot use. The engine removes them.
     pub unwanted: Vec<UnitKey>,
 }
 

@@ -1,7 +1,6 @@
 //! The pieces of work that streams take, and those that a stopped run has left.
 
-use std::ops::Deref;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 use inrush_rows::ids::SplitKey;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Makes the plan of a package for a destination of the contract.
+//! Makes the plan of a package for a destination of the contract: what this planner does at each step of [`crate::build`].
 
 use std::sync::Arc;
 
@@ -64,11 +64,12 @@ struct ContractTargets<'a> {
     abilities: Abilities,
     options: &'a PlanOptions<'a>,
     settings: &'a RunSettings,
-    /// The runs of the package that were switched before anything was planned.
+    /// [`ContractPlan::switched_before`].
     switched_before: Vec<RunId>,
 }
 
 impl ContractTargets<'_> {
+    /// Rows of a batch: the destination's number, unless the package sets another.
     fn batch_rows(&self) -> usize {
         let asked = self.settings.batch_rows;
         let rows = match asked == RunSettings::default().batch_rows {

@@ -1,4 +1,4 @@
-//! The part of a preflight that is about a destination of the contract.
+//! A plan for a destination of the contract, as a preflight measures it.
 
 use inrush_destination::{
     Available, Destination, ExpectedLoad, MeasuredPlan, Result, TargetPlan, TrialPlace,
@@ -11,7 +11,7 @@ use super::scratch::ScratchSettings;
 /// Why rows are not written, if no [`Scratch`](super::scratch::Scratch) can be made.
 const NO_SCRATCH: &str = "the destination has no other place for a trial load";
 
-/// A plan for a destination of the contract, as a preflight measures it.
+/// A plan with its destination.
 pub struct MeasuredContract<'a> {
     /// The destination, open.
     pub destination: &'a dyn Destination,

@@ -1,4 +1,4 @@
-//! The numbers of members that lookups add: the destination gives them, and the lookups of all streams keep them.
+//! The numbers of members that lookups add. The open run gives them, and the lookups of all streams keep them.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use inrush_destination::OpenRun;
 use crate::load_flow::LoadFlow;
 use crate::steps::{AskedMembers, MemberKey, MemberNumbers};
 
-/// From now on the lookups of these flows get the numbers of members from the destination.
+/// Lets the lookups of these flows ask the open run for the numbers of members.
 pub fn serve(flows: &[Arc<LoadFlow>], open: &dyn OpenRun) {
     let asked = flows.iter().enumerate().flat_map(|(target, flow)| {
         let members = flow.asked_members.iter().enumerate();

@@ -1,10 +1,11 @@
 //! The planner for every destination that answers the questions of the contract of `inrush_destination`. It asks for abilities, types,
 //! targets, a layout of the load units, and steps.
 //!
-//! [`ContractPlanner`] makes plans and begins their runs. The order of the steps of a plan is that of [`crate::build`]; `build.rs` here has
-//! what a destination of the contract does at each step. `flow.rs` plans one flow, with `columns.rs`, `bounds.rs`, `merge.rs`,
-//! `members.rs` and `units.rs`. `earlier.rs` finds the units of a stopped run that are kept, and `unplanned.rs` the reasons why others are
-//! not. `print.rs` prints a plan. `measured.rs` and `scratch.rs` are for a preflight, `member_numbers.rs` is for the run.
+//! [`ContractPlanner`] (`planner.rs`) makes plans and begins their runs. [`crate::build`] has the order of the steps of a plan, and
+//! `build.rs` here has what this planner does at each step. `flow.rs` plans one flow, with `columns.rs`, `bounds.rs`, `merge.rs`,
+//! `members.rs` and `units.rs`. `abilities.rs` has the abilities that a package may ask for, and `refuse.rs` refuses targets. `earlier.rs`
+//! finds the units of a stopped run that are kept, and `unplanned.rs` the reasons why others are not. `print.rs` prints a plan.
+//! `measured.rs` and `scratch.rs` are for a preflight, and `member_numbers.rs` is for the run.
 
 mod abilities;
 mod bounds;
@@ -51,7 +52,7 @@ pub struct ContractPlan {
     pub earlier: ContractEarlier,
     /// The steps of the run at the destination.
     pub steps: RunSteps,
-    /// The runs of the package that were switched before anything was planned. If there are others when the run holds its
+    /// The runs of the package that were switched before its flows were planned. If there are others when the run holds its
     /// lock, the plan is outdated.
     pub switched_before: Vec<RunId>,
 }
@@ -79,9 +80,9 @@ pub struct ContractFlow {
 /// The results and remains of earlier runs of the same package.
 #[derive(Clone, Debug)]
 pub enum ContractEarlier {
-    /// No earlier run.
+    /// There is none that matters.
     None,
-    /// These very files are loaded already.
+    /// All inputs of the plan are loaded already.
     Loaded {
         /// The run.
         run: Box<RunRecord>,

@@ -1,4 +1,4 @@
-//! Plans for a destination of the contract, and opens their runs there.
+//! The planner of the contract: makes plans, and begins their runs in the destination.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,12 +27,12 @@ use crate::planner::{
 use crate::unit_index::UnitAccounts;
 use crate::work_items::Committed;
 
-/// The planner of a destination of the contract.
+/// Plans loads into a destination of the contract.
 pub struct ContractPlanner {
     opened: Arc<Opened>,
 }
 
-/// An open destination.
+/// An open destination, with the settings of temporary ones for trial loads.
 struct Opened {
     destination: Box<dyn Destination>,
     scratch: ScratchSettings,
@@ -139,7 +139,7 @@ impl PackagePlan for PlanOfDestination {
         Ok(Some(held.into()))
     }
 
-    /// For a unit that several streams fill, it is not known, and all of it counts as left.
+    /// The plan does not know which parts of a unit are committed if several streams fill it, so all of it counts as left.
     fn committed<'a>(&'a self, place: UnitPlace, unit: &LoadUnit) -> Committed<'a> {
         match &self.plan.earlier {
             ContractEarlier::Stopped { kept, .. }
@@ -160,7 +160,7 @@ impl PackagePlan for PlanOfDestination {
         }))
     }
 
-    /// The plan is outdated if another process has run the package since. Then the new run is discarded.
+    /// The plan is outdated if another run of the package was switched since. Then a run that has just been entered is discarded.
     fn begin(self: Box<Self>, entry: &RunEntry) -> Result<Option<EnteredRun>, PlanError> {
         let PlanOfDestination { mut plan, opened } = *self;
         let destination = &*opened.destination;
@@ -174,7 +174,7 @@ impl PackagePlan for PlanOfDestination {
         if runs.switched()? != plan.switched_before {
             let record = open.record().clone();
             drop(open);
-            // The next plan finds a stopped run again.
+            // A resumed run stays as it is: the next plan finds it again.
             if !is_resumed {
                 destination.discard(&PastRun {
                     record,
@@ -227,6 +227,6 @@ fn new_run(plan: &ContractPlan, entry: &RunEntry, takes_over: Option<RunId>) -> 
 }
 
 /// The targets of a plan.
-pub fn targets(plan: &ContractPlan) -> Vec<TargetPlan> {
+fn targets(plan: &ContractPlan) -> Vec<TargetPlan> {
     plan.flows.iter().map(|flow| flow.target.clone()).collect()
 }

@@ -1,5 +1,5 @@
-//! The trial of a destination that has no place of its own for one: temporary destinations, in a folder beside the real one
-//! and so on the same disk.
+//! Trial loads for a destination that has no place of its own for them: into temporary destinations, in a folder beside the real
+//! one and so on the same disk.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -54,22 +54,7 @@ impl ScratchSettings {
             ledger_schema: address.ledger_schema.to_owned(),
         }
     }
-}
 
-/// The folder; removed on drop.
-pub struct Scratch<'a> {
-    settings: &'a ScratchSettings,
-    /// The plan that is tried.
-    plan: &'a ContractPlan,
-    folder: PathBuf,
-    /// The folder of one temporary destination at a time. Files beside the destination's own file, such as a log, are
-    /// removed with it.
-    inner: PathBuf,
-    /// The URL of a destination in `inner`.
-    url: String,
-}
-
-impl ScratchSettings {
     /// Makes the folder for trials of this plan; `None` if the destination cannot have a temporary one beside it.
     pub fn make<'a>(
         &'a self,
@@ -93,6 +78,19 @@ impl ScratchSettings {
             url,
         }))
     }
+}
+
+/// The place of trial loads of a plan: a folder for temporary destinations, which is removed on drop.
+pub struct Scratch<'a> {
+    settings: &'a ScratchSettings,
+    /// The plan that is tried.
+    plan: &'a ContractPlan,
+    folder: PathBuf,
+    /// The folder of one temporary destination at a time. Files beside the destination's own file, such as a log, are
+    /// removed with it.
+    inner: PathBuf,
+    /// The URL of a destination in `inner`.
+    url: String,
 }
 
 impl Scratch<'_> {

@@ -1,4 +1,4 @@
-//! Compares descriptions and keys of units with a file of them, in tests of the engine and of drivers.
+//! Compares descriptions and keys of units with a file of them, in tests of this crate and of destinations.
 
 use inrush_rows::ids::RunKey;
 

@@ -10,8 +10,7 @@ pub mod records;
 mod switched_file;
 pub mod unit_detail;
 
-pub use inrush_destination::Account;
-pub use inrush_destination::{SplitRecord, TouchedFile};
+pub use inrush_destination::{Account, SplitRecord, TouchedFile};
 pub use moment::{moment_rfc3339, moment_text};
 pub use records::{LedgerRecord, accounts_of_targets, each_record, each_unit_total};
 pub use switched_file::SwitchedFile;
