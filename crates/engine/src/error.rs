@@ -55,7 +55,7 @@ pub enum Error {
         /// The reason.
         source: ConvertError,
     },
-    /// The driver of the destination could not continue.
+    /// The destination refused, or could not be reached.
     #[error(transparent)]
     Destination(DestinationError),
     /// The server refused a row that came from a pipe, which cannot be read once more.

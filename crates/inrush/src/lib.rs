@@ -1,6 +1,6 @@
 //! Inrush as a library: checks, predicts and runs loads, and reports on past ones.
 //!
-//! [`registry`] chooses the planner and the ledger that a connection means; it is the only file that names
+//! [`registry`] opens the planner and the ledger for the URL of a connection; it is the only file that names
 //! destinations. The `flow_*` files open the sources of flows. [`operations`] has one function for each operation of a
 //! caller. All other names are those of the crates below, so a caller needs this crate alone. The library never prints
 //! and never reads the environment.

@@ -6,7 +6,7 @@ use std::sync::mpsc;
 
 use tokio::runtime::Runtime;
 
-/// The runtime of a run. Dropping it does not wait for its threads: one may be in the system's resolver, which ignores
+/// A runtime for connections. Dropping it does not wait for its threads: one may be in the system's resolver, which ignores
 /// the connection's timeout.
 pub struct Threads(Option<Runtime>);
 

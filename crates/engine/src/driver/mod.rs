@@ -1,8 +1,8 @@
 //! The driver: it checks, runs and predicts loads, the same for every destination.
 //!
 //! The caller has the list of destinations, and opens a [`Planner`] for an address. The planner plans a package. The driver runs
-//! the plan ([`run`](mod@crate::run)), loads a share of it for another process ([`shares`](mod@crate::shares)), or measures it
-//! ([`preflight`](mod@crate::preflight)).
+//! the plan ([`run`](mod@crate::run)), loads a share of a run that another process holds ([`shares`](mod@crate::shares)), or measures
+//! the plan ([`preflight`](mod@crate::preflight)).
 
 mod preflight;
 
@@ -26,7 +26,7 @@ use crate::shares::ShareLoaded;
 type OpenPlanner<'a> =
     dyn Fn(&Address<'_>, &Handle) -> inrush_destination::Result<Box<dyn Planner>> + 'a;
 
-/// Loads into the destination that a package names.
+/// Checks, runs and predicts loads into the destination that a package names.
 pub struct Driver<'a> {
     open: Box<OpenPlanner<'a>>,
 }
@@ -41,12 +41,12 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// A driver for destinations that the contract's own planner plans.
+    /// A driver for destinations of the contract, which share one planner.
     pub fn of_contract(open: OpenDestination) -> Driver<'static> {
         Driver::new(move |address, _| Ok(Box::new(ContractPlanner::open(address, open)?)))
     }
 
-    /// Plans a package that was checked, and runs nothing.
+    /// Plans a checked package without running it.
     pub fn check(&self, package: &Package, options: &RunOptions<'_>) -> Result<Checked, Error> {
         let runtime = runtime()?;
         let planner = self.planner(package, options, runtime.handle())?;

@@ -1,4 +1,4 @@
-//! A preflight: plans as a run does, and measures the plan. Reasons that would stop the run become findings.
+//! A preflight: plans as a run does, and measures the plan. Errors that would stop the run become findings.
 
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ use crate::preflight::{
     PreflightOptions, PreflightReport, findings, missing_inputs, plan_with_findings,
 };
 
-/// Measures, and predicts the run.
+/// Measures a checked package, and predicts its run.
 pub fn preflight(
     driver: &Driver<'_>,
     package: &Package,
@@ -33,7 +33,7 @@ pub fn preflight(
     let planner = match reached {
         Ok(planner) => planner,
         Err(Error::Interrupted) => return Err(Error::Interrupted),
-        // The package names no destination that can be reached.
+        // The package itself is wrong: it names no destination.
         Err(error) if error.exit_status() == ExitStatus::Usage => return Err(error),
         Err(error) => {
             report.findings.push(findings::of_error(&error));
@@ -82,7 +82,7 @@ pub fn preflight(
     findings::record_input_error(report, measured)
 }
 
-/// The findings of the plan itself. If another run of the package is in progress, its leftovers are not reported.
+/// The findings of the plan itself. A run of the package that is in progress is not reported as stopped.
 fn of_plan(plan: &dyn PackagePlan, earlier: &EarlierFound, is_held: bool) -> Vec<Finding> {
     let mut found = Vec::new();
     if let Err(error) = plan.shown().require_runnable() {

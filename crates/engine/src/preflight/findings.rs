@@ -6,7 +6,7 @@ use inrush_rows::ids::RunName;
 use super::result::{Finding, PreflightReport, Weight};
 use crate::error::Error;
 
-/// The finding for an error of the plan.
+/// The finding for an error that would stop the run.
 pub fn of_error(error: &Error) -> Finding {
     Finding {
         weight: Weight::Stops,

@@ -31,7 +31,7 @@ pub struct MeasuredWork<'a> {
     pieces: Vec<WorkPiece>,
 }
 
-/// The measurements of the destination apart from its trials.
+/// The time of the plan, and the measurements that the destination has made itself.
 pub struct ServerFound {
     /// Seconds that the preflight took for its plan.
     pub plan_s: f64,

@@ -53,6 +53,7 @@ pub use self::result::{
 
 /// The time of each measurement of reading: with one thread and with all threads, from the cache and from the disk.
 const READ_TIME: Duration = Duration::from_millis(600);
+
 /// Options of a preflight in addition to those of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PreflightOptions {

@@ -25,8 +25,8 @@ pub enum Prepared {
     Run(Box<PreparedRun>),
 }
 
-/// The most plans that are made until the run is in the ledger. A planner may need a second plan, made with the lock; another one
-/// is needed if other runs of the package end meanwhile.
+/// The most plans that are made until the run is in the ledger. A planner may need a second plan, made with the lock. One more is
+/// needed if another run of the package ends meanwhile.
 const PLANS_MAX: u32 = 3;
 
 /// A plan with nothing left to do.
@@ -54,24 +54,24 @@ pub fn prepare(
     options: &RunOptions<'_>,
     gathering: &mut Gathering,
 ) -> Result<Prepared, Failure> {
-    let begun = match enter(planner, package, options)? {
+    let entered = match enter(planner, package, options)? {
         Entered::AlreadyLoaded(loaded) => {
             let success = nothing_left(&loaded, options, gathering);
             return Ok(Prepared::NothingLeft(Box::new(success)));
         }
-        Entered::Run(begun) => *begun,
+        Entered::Run(entered) => *entered,
     };
-    announcements::planned(&begun.plan, options);
-    let name = &begun.open.record().name;
+    announcements::planned(&entered.plan, options);
+    let name = &entered.open.record().name;
     let folder = RunFolder::open(&options.runs_folder, name)?;
-    keep_pipes(&begun.plan, &folder)?;
+    keep_pipes(&entered.plan, &folder)?;
     let EnteredRun {
         plan,
         open,
         is_resumed,
         kept,
         unwanted,
-    } = begun;
+    } = entered;
     let mut run = PreparedRun::new(plan, open, is_resumed, folder);
     run.kept = kept;
     prepared::forget(&mut run, &unwanted)?;
@@ -120,8 +120,8 @@ fn enter(
             holder: holder(),
             fault: options.fault.clone(),
         };
-        if let Some(begun) = plan.begin(&entry).map_err(of_entry)? {
-            return Ok(Entered::Run(Box::new(begun)));
+        if let Some(entered) = plan.begin(&entry).map_err(of_begin)? {
+            return Ok(Entered::Run(Box::new(entered)));
         }
     }
     Err(Error::from(inrush_destination::Error::Held {
@@ -132,8 +132,8 @@ fn enter(
     }))
 }
 
-/// An error of the destination after the plan was made.
-fn of_entry(error: PlanError) -> Error {
+/// The error of a run that could not begin. An error of the destination is not one of planning any more.
+fn of_begin(error: PlanError) -> Error {
     match error {
         PlanError::Destination(error) => Error::Destination(error),
         error => error.into(),

@@ -1,4 +1,4 @@
-//! The run whose rejects are loaded.
+//! The check of the run whose rejects are loaded.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use inrush_rows::ids::RunName;
 
 use crate::error::Error;
 
-/// Refuses to load the rejects of a run that is not switched, because the run's own command still loads all of its rows, or
-/// of a run whose rows were taken out of a target of these flows since.
+/// Refuses to load the rejects of a run that is not switched, because the run's own command still loads all of its rows. Also
+/// refuses it if the run's rows were taken out of a target of these flows since.
 pub fn refuse_unswitched(
     ledger: &dyn RunLedger,
     name: &RunName,

@@ -292,7 +292,7 @@ impl TrialFound {
             Err(error) => error,
         };
         match &error {
-            Error::Destination(driver) if !driver.is_lost() => {}
+            Error::Destination(own) if !own.is_lost() => {}
             Error::Verification { .. } | Error::Verify(_) => {}
             _ => return Err(error),
         }
