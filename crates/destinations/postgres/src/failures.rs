@@ -1,13 +1,11 @@
-//! Converts PostgreSQL's errors to those of a driver.
+//! Converts PostgreSQL's errors to [`DestinationError`].
 
 use inrush_pgclient::ClientError;
 use inrush_plan::destination_error::{DestinationError, Retry};
-use inrush_plan::verify::VerifyError;
 use inrush_rows::exit_status::ExitStatus;
 
 use super::PostgresError;
 use super::ledger::LedgerError;
-use super::switch::SwitchError;
 
 impl From<PostgresError> for DestinationError {
     fn from(error: PostgresError) -> DestinationError {
@@ -38,22 +36,5 @@ impl From<LedgerError> for DestinationError {
         }
         let hint = error.hint();
         DestinationError::new(error, hint)
-    }
-}
-
-impl From<SwitchError> for DestinationError {
-    fn from(error: SwitchError) -> DestinationError {
-        let error = match error {
-            SwitchError::Destination(error) => return error.into(),
-            SwitchError::Ledger(error) => return error.into(),
-            error => error,
-        };
-        let hint = error.hint();
-        let exit_status = match &error {
-            SwitchError::Verify(VerifyError::TargetReplaced { .. }) => ExitStatus::Failed,
-            SwitchError::Count { .. } | SwitchError::Verify(_) => ExitStatus::Verification,
-            _ => ExitStatus::Failed,
-        };
-        DestinationError::new(error, hint).with_exit_status(exit_status)
     }
 }

@@ -30,7 +30,7 @@ pub struct Control {
     session: Option<Session>,
     /// It holds the lock of the run, and the ledger is set up.
     pub is_locked: bool,
-    /// Ends the waits of the last plan.
+    /// The stop of the run for which the last plan was made. It ends calls of the ledger.
     stop: Stop,
 }
 
@@ -74,7 +74,7 @@ impl PlannedServer {
         Ok(connected?)
     }
 
-    /// Makes a plan.
+    /// Makes a plan over the session, which must be connected.
     pub fn plan(&self, package: &Package, options: &PlanOptions<'_>) -> Result<Plan, PlanError> {
         let mut control = self.control();
         // The parts of the plan wait for the server one by one.
@@ -93,13 +93,13 @@ impl PlannedServer {
             error,
             PlanFailure::Asked(inrush_destination::Error::Interrupted)
         ) {
-            // A statement may have been stopped on its way.
+            // The session may be in the middle of a statement.
             *control = Control::default();
         }
         Err(error.into())
     }
 
-    /// Waits for work on the session, until the run is asked to stop. The session is closed if it was stopped in the middle of a
+    /// Waits for work on the session, until the run is asked to stop. Then the session is dropped, because it may be in the middle of a
     /// statement.
     pub fn wait<T>(
         &self,
@@ -128,7 +128,7 @@ impl PlannedServer {
     }
 }
 
-/// The server rolls back and releases the lock, if a run does not have the session.
+/// Closes the session, unless a run has it: the server rolls back and releases the lock.
 impl Drop for PlannedServer {
     fn drop(&mut self) {
         let session = self.control().session.take();
@@ -138,8 +138,8 @@ impl Drop for PlannedServer {
     }
 }
 
-/// The error of a plan that a lock of another session has stopped. Another run of the package may hold that lock for its switch.
-/// Then the error names that run.
+/// The error of a plan that could not get a lock. Another run of the package may hold that lock for its switch; then the error
+/// names that run.
 async fn held(session: &Session, package: &Package, error: PlanFailure) -> PlanFailure {
     let Ok(run_key) = plan::run_key(session, package).await else {
         return error;

@@ -1,4 +1,4 @@
-//! Plans loads into a server, and enters their runs into its ledger.
+//! The planner for PostgreSQL: plans loads into a server, and enters their runs into its ledger.
 
 use std::fmt;
 use std::sync::Arc;
@@ -34,21 +34,6 @@ pub struct PostgresPlanner {
     ledger: ServerLedger<'static>,
 }
 
-/// The ledger at an address. A session is opened for the first question. `defaults` fill the gaps of the URL.
-pub fn ledger(
-    address: &Address<'_>,
-    defaults: &ConnectionDefaults,
-) -> ContractResult<ServerLedger<'static>> {
-    let server = server_of(address.url, defaults)?;
-    let threads = runtime().map_err(PostgresError::Threads)?;
-    Ok(ServerLedger::new(server, address.ledger_schema, threads))
-}
-
-/// The server that a URL names. `defaults` fill its gaps.
-pub fn server_of(url: &str, defaults: &ConnectionDefaults) -> ContractResult<DatabaseAddress> {
-    Ok(DatabaseAddress::parse(url, defaults).map_err(PostgresError::from)?)
-}
-
 impl PostgresPlanner {
     /// The planner for the server at this address, which is not connected yet. `defaults` fill the gaps of the URL. All sessions are
     /// served by this runtime.
@@ -65,6 +50,21 @@ impl PostgresPlanner {
             server,
         })
     }
+}
+
+/// The ledger at an address. A session is opened for the first question. `defaults` fill the gaps of the URL.
+pub fn ledger(
+    address: &Address<'_>,
+    defaults: &ConnectionDefaults,
+) -> ContractResult<ServerLedger<'static>> {
+    let server = server_of(address.url, defaults)?;
+    let threads = runtime().map_err(PostgresError::Threads)?;
+    Ok(ServerLedger::new(server, address.ledger_schema, threads))
+}
+
+/// The server that a URL names. `defaults` fill its gaps.
+pub fn server_of(url: &str, defaults: &ConnectionDefaults) -> ContractResult<DatabaseAddress> {
+    Ok(DatabaseAddress::parse(url, defaults).map_err(PostgresError::from)?)
 }
 
 impl Planner for PostgresPlanner {
@@ -179,25 +179,25 @@ impl PackagePlan for PlanOfServer {
         }))
     }
 
-    /// The first plan takes the lock, and asks for a second plan.
+    /// With the first plan, this only takes the lock and sets up the ledger; the run is entered with the second plan.
     fn begin(self: Box<Self>, entry: &RunEntry) -> Result<Option<EnteredRun>, PlanError> {
         let PlanOfServer { plan, stop, server } = *self;
         let again = |step: &PrepareStep| *step == PrepareStep::PlanAgain;
         let again = PREPARE.iter().position(again).unwrap_or(PREPARE.len());
         let begun = server.wait(&stop, async |control| {
-            let mut entry = Entry::new(plan, entry, &stop);
+            let mut entering = Entry::new(plan, entry, &stop);
             let session = control.session()?;
             if !control.is_locked {
                 for step in &PREPARE[..again] {
-                    entry.perform(session, *step).await?;
+                    entering.perform(session, *step).await?;
                 }
                 control.is_locked = true;
                 return Ok(None);
             }
             for step in &PREPARE[again + 1..] {
-                entry.perform(session, *step).await?;
+                entering.perform(session, *step).await?;
             }
-            let run = entry.finish(session, &server.address);
+            let run = entering.finish(session, &server.address);
             // From now on the run has the session, and its lock.
             *control = Control::default();
             Ok(Some(run))

@@ -29,6 +29,7 @@ use crate::{DatabaseAddress, PostgresError, Session};
 pub struct Entry<'a> {
     ledger: Ledger,
     plan: Plan,
+    /// The engine's part of the run.
     entry: &'a RunEntry,
     stop: &'a Stop,
     /// The run in the ledger, once it is entered.
@@ -78,7 +79,7 @@ impl<'a> Entry<'a> {
         Ok(())
     }
 
-    /// The run, once all steps are done. It has the control session. Called on a thread of the runtime.
+    /// The run, once all steps are done. From now on it has the control session. Called in the runtime of the run.
     pub fn finish(self, control: &Session, address: &DatabaseAddress) -> EnteredRun {
         let Entry {
             ledger,
@@ -230,7 +231,7 @@ async fn take_out(
     Ok(is_exact)
 }
 
-/// The panic message if a step before [`PrepareStep::EnterRun`] needs the run.
+/// The panic message if the run is needed before [`PrepareStep::EnterRun`].
 const ENTERED: &str = "the run is entered before its later steps";
 
 /// Drops the staging tables of units, and removes the units from the ledger.

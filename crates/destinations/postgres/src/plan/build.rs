@@ -1,4 +1,4 @@
-//! Makes a plan: reads the files and the catalog, and changes nothing.
+//! Makes a plan: what this planner does at each step of [`inrush_plan::build`]. It reads the files and the catalog, and changes nothing.
 
 use std::sync::Arc;
 
@@ -153,7 +153,7 @@ struct ServerTargets<'a> {
     key_scans: &'a KeyScans,
     server: ServerFacts,
     abilities: Abilities,
-    // These are found on the way, and become parts of the plan.
+    // The following are found by the steps, and become parts of the plan.
     privileges: Vec<Privilege>,
     setup: Vec<String>,
     keeps_lineage: bool,
@@ -220,7 +220,7 @@ impl TargetPlanner for ServerTargets<'_> {
         Ok(())
     }
 
-    /// A role that may not read the ledger sees this in the list of privileges.
+    /// False if the role lacks a privilege for the ledger. The plan then lists this privilege as missing.
     fn can_read_ledger(&self) -> bool {
         let mut privileges = self.privileges.iter();
         privileges.all(|privilege| privilege.held || privilege.needed_for != privileges::FOR_LEDGER)
@@ -243,7 +243,7 @@ impl TargetPlanner for ServerTargets<'_> {
         }
     }
 
-    /// Whoever says where the rows begin asks for these rows, whatever the ledger knows.
+    /// Not checked if the user says where the rows begin: then these rows are wanted, whatever the ledger knows.
     fn refuse_lost_ledger(&self, run_key: &RunKey, flows: &[FlowPlan]) -> Result<(), PlanFailure> {
         if self.options.from.is_some() {
             return Ok(());

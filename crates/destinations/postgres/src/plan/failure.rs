@@ -18,7 +18,7 @@ pub enum PlanFailure {
     /// Another process holds the ledger, or the ledger has an unknown version.
     #[error(transparent)]
     Ledger(LedgerError),
-    /// A call of the interface by which the ledger of any destination is read has failed.
+    /// An error of the contract, from a call of the ledger or from the entry of the run.
     #[error(transparent)]
     Asked(#[from] inrush_destination::Error),
     /// The package, its files or its targets are refused.
@@ -64,7 +64,7 @@ impl From<PlanFailure> for PlanError {
     }
 }
 
-/// Converts the error of a question to the ledger. The server is asked nothing else in this way.
+/// Converts the error of a question to the ledger, which must be an error of the contract.
 impl From<PlanFailure> for inrush_destination::Error {
     fn from(failure: PlanFailure) -> inrush_destination::Error {
         match failure {

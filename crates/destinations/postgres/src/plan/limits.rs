@@ -8,8 +8,8 @@ use super::{FlowPlan, Publish, RoutePlan};
 use crate::block_socket::BLOCK_BYTES;
 use crate::server_facts::ServerFacts;
 
-/// Blocks of a stream in memory at a time if the driver sends them, as on an encrypted connection: one being filled,
-/// one in the driver's queue, one copied into its send buffer, one being returned. A stream that sends its blocks
+/// Blocks of a stream in memory at a time if tokio-postgres sends them, as on an encrypted connection: one being filled,
+/// one in its queue, one copied into its send buffer, one being returned. A stream that sends its blocks
 /// itself has one.
 const BLOCKS_PER_STREAM: u64 = 4;
 /// The memory for each file from the plan to the report, in addition to its path. Measured: 340.

@@ -7,7 +7,7 @@ use crate::plan::{Plan, statistics};
 /// Statements of the ledger before the streams begin and at the switch, in all.
 const TRIPS_OF_RUN: f64 = 24.0;
 
-/// Seconds of planning and of the first statements for the ledger; of the switch, and of ANALYZE after it.
+/// Seconds of planning and of the first statements for the ledger, of the switch, and of ANALYZE after it.
 pub fn seconds(plan: &Plan, round_trip_s: f64, measured: &MeasuredLoad) -> SecondsAroundStreams {
     let statement_s = statement_s(plan, round_trip_s, measured);
     let commit_s = measured.log.as_ref().map_or(0.0, |log| log.commit_s);

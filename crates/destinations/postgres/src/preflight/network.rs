@@ -6,6 +6,7 @@
 use std::time::{Duration, Instant};
 
 use inrush_destination::{Error, NetworkSpeed, Result};
+use inrush_plan::hints;
 
 use super::trial_server::TrialServer;
 use crate::block_socket::BLOCK_BYTES;
@@ -89,9 +90,7 @@ fn on_a_thread_each<T: Send>(
         let threads: std::io::Result<Vec<_>> = sessions.iter().map(begin).collect();
         let threads = threads.map_err(|source| Error::Unsuitable {
             what: format!("cannot start a thread: {source}"),
-            hint: "use fewer --streams, or raise the limits of this user and its processes (ulimit -u, ulimit -v, a \
-                   container's pids)"
-                .to_owned(),
+            hint: hints::THREADS.to_owned(),
         })?;
         let ended = threads.into_iter().map(|thread| {
             let ended = thread.join();

@@ -1,4 +1,4 @@
-//! The sessions that read and change the ledger: sessions of its own, or the session of a plan.
+//! The sessions that read and change the ledger: sessions of its own, or the session of a planner or of a plan.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,7 +30,7 @@ enum Sessions<'a> {
         session: &'a Session,
         stop: &'a Stop,
     },
-    /// The session that has planned, between its plans.
+    /// The session of a planner, between its plans.
     OfPlanner(Arc<PlannedServer>),
 }
 
@@ -54,7 +54,8 @@ impl<'a> ServerLedger<'a> {
         }
     }
 
-    /// The ledger in `schema`, for a planner, over the session of its plans. Its calls end when the run is asked to stop.
+    /// The ledger in `schema`, for a planner, over the session of its plans. It can only be asked. Its calls end when the run of the
+    /// last plan is asked to stop.
     pub fn of_planner(server: Arc<PlannedServer>, schema: &str) -> ServerLedger<'static> {
         ServerLedger {
             schema: schema.to_owned(),
@@ -62,7 +63,7 @@ impl<'a> ServerLedger<'a> {
         }
     }
 
-    /// The ledger in `schema`, for a plan. Its calls end when the run is asked to stop.
+    /// The ledger in `schema`, for a plan. It can only be asked. Its calls end when the run is asked to stop.
     pub fn of_plan(session: &'a Session, schema: &str, stop: &'a Stop) -> ServerLedger<'a> {
         ServerLedger {
             schema: schema.to_owned(),
