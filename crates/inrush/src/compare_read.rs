@@ -8,7 +8,7 @@ use inrush_engine::compare::{CompareOptions, ComparedSide, compare};
 use inrush_engine::error::Error;
 use inrush_package::{Flow, FlowSource, OneOrMany, Package};
 use inrush_plan::PlanError;
-use inrush_plan::flow_inputs::{FlowAsked, FlowInputs, OpenSources, Sources};
+use inrush_plan::reading::flow_inputs::{FlowAsked, FlowInputs, OpenSources, Sources};
 use inrush_rows::cancel::Stop;
 use inrush_rows::column::Column;
 use inrush_rows::column_type::ColumnType;

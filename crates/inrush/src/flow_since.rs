@@ -2,8 +2,8 @@
 
 use inrush_package::{FlowSource, Mode, Since, SinceNulls};
 use inrush_plan::PlanError;
-use inrush_plan::flow_inputs::FlowAsked;
-use inrush_plan::since::{NothingNew, SinceAsked, SinceMark, SinceStart};
+use inrush_plan::reading::flow_inputs::FlowAsked;
+use inrush_plan::reading::since::{NothingNew, SinceAsked, SinceMark, SinceStart};
 use inrush_rows::plural::counted;
 use inrush_source::{BoundBy, FoundRange, Since as Range};
 

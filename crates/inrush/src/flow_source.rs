@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use inrush_package::{ColumnDetail, FlowSource, Package, TableName};
-use inrush_plan::flow_inputs::{
+use inrush_plan::reading::flow_inputs::{
     FlowAsked, FlowInputs, InputForm, OpenInputs, TypedField, TypedInputs,
 };
 use inrush_plan::{FieldOrigin, PlanError};

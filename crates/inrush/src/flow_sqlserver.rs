@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use inrush_package::{ColumnDetail, Connection, FlowSource};
 use inrush_plan::PlanError;
-use inrush_plan::flow_inputs::{FlowAsked, FlowInputs};
+use inrush_plan::reading::flow_inputs::{FlowAsked, FlowInputs};
 use inrush_rows::cancel::Stop;
 use inrush_sniff::tables::type_name;
 use inrush_source::{Source, SourceError};

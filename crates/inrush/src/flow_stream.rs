@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use inrush_plan::PlanError;
-use inrush_plan::flow_inputs::{FlowAsked, FlowInputs, Sources};
+use inrush_plan::reading::flow_inputs::{FlowAsked, FlowInputs, Sources};
 use inrush_rows::cancel::Stop;
 use inrush_source_adbc::RowStream;
 use inrush_transform::evaluator::{Evaluator, EvaluatorError};

@@ -9,7 +9,7 @@ use inrush_package::{
     ColumnDetail, Connection, FlowSource, UnchangedBy, quoted_where_needed, redacted_url,
 };
 use inrush_plan::PlanError;
-use inrush_plan::flow_inputs::{FlowAsked, FlowInputs};
+use inrush_plan::reading::flow_inputs::{FlowAsked, FlowInputs};
 use inrush_rows::cancel::Stop;
 use inrush_rows::plural::counted;
 use inrush_source::{RangesMark, Source, SourceError, unsuitable};

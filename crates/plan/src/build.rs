@@ -11,15 +11,15 @@ use inrush_package::{Flow, LoadOrder, Package};
 use inrush_rows::ids::RunKey;
 
 use crate::abilities::{require_of_flow, require_of_run};
+use crate::earlier::package_runs::PackageRuns;
 use crate::earlier::{self, EarlierRun, EarlierWork};
 use crate::error::PlanError;
 use crate::load_flow::LoadFlow;
 use crate::load_plan::{LedgerRecords, PlanFacts, ServerReport};
-use crate::long_units::share_among;
 use crate::memory::MemoryBound;
 use crate::options::{PlanOptions, PlanRefusal};
-use crate::package_runs::PackageRuns;
-use crate::{identity, lineage, outputs, since};
+use crate::units::long_units::share_among;
+use crate::{identity, lineage, reading::outputs, reading::since};
 
 /// The part of making a plan that only its destination can do. [`build`] calls these functions in this order.
 pub trait TargetPlanner {

@@ -7,9 +7,9 @@ use inrush_package::Mode;
 use inrush_source::{Input, Split};
 
 use crate::Reading;
-use crate::load_unit::LoadUnit;
-use crate::since::NothingNew;
+use crate::reading::since::NothingNew;
 use crate::steps::AskedMembers;
+use crate::units::load_unit::LoadUnit;
 use crate::verify::ColumnSums;
 
 /// A flow of a plan, with everything that the engine needs to run it.

@@ -9,9 +9,9 @@ use inrush_transform::evaluator::{BUFFER_BYTES_MAX, LIBRARY_BYTES};
 use inrush_transform::room::{OWN_TEXT_COPIES, ROOM_BYTES};
 
 use crate::load_flow::LoadFlow;
-use crate::long_units::work_bytes;
 use crate::reading::Reading;
 use crate::steps::ROWS_MAX;
+use crate::units::long_units::work_bytes;
 
 /// The resident memory of the program, Python's interpreter and all libraries, and of everything that every load has:
 /// tables of time zones, threads, the evaluator of the ledger, and the ledger rows that are read at a time. Measured: 26

@@ -7,11 +7,11 @@ use inrush_rows::cancel::Stop;
 use inrush_rows::ids::RunName;
 use inrush_source::SinceRange;
 
-use crate::contents::ContentChecks;
+use crate::earlier::contents::ContentChecks;
+use crate::earlier::run_folder;
 use crate::error::PlanError;
-use crate::flow_inputs::Sources;
-use crate::run_folder;
-use crate::since::{SinceAsked, SinceMark};
+use crate::reading::flow_inputs::Sources;
+use crate::reading::since::{SinceAsked, SinceMark};
 
 /// The options of a plan, besides the package.
 #[derive(Clone, Debug)]

@@ -15,7 +15,7 @@ use crate::abilities::lacking_names;
 use crate::load_plan::PlanFacts;
 use crate::memory::MemoryBound;
 use crate::reading::Reading;
-use crate::{column_text, steps, typed_rows};
+use crate::{reading::column_text, reading::typed_rows, steps};
 
 /// The package, its destination, and what this destination lacks.
 pub fn fmt_package(

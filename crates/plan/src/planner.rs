@@ -22,13 +22,13 @@ use inrush_rows::cancel::Stop;
 use inrush_rows::ids::{RunName, UnitKey};
 
 use crate::destination_error::DestinationError;
+use crate::earlier::kept_units::KeptUnits;
 use crate::error::PlanError;
-use crate::kept_units::KeptUnits;
 use crate::load_plan::LoadPlan;
-use crate::load_unit::LoadUnit;
 use crate::options::PlanOptions;
-use crate::places::UnitPlace;
-use crate::work_items::Committed;
+use crate::units::load_unit::LoadUnit;
+use crate::units::places::UnitPlace;
+use crate::units::work_items::Committed;
 
 /// Makes plans for one destination.
 pub trait Planner {

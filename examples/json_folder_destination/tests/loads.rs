@@ -13,7 +13,7 @@ use inrush::{Failure, RunOptions, open_files};
 use inrush_destination::{Address, Destination};
 use inrush_engine::driver::Driver;
 use inrush_example_source::{JsonFiles, Settings};
-use inrush_plan::flow_inputs::{
+use inrush_plan::reading::flow_inputs::{
     FlowAsked, FlowInputs, InputForm, OpenInputs, OpenSources, Sources, TypedField, TypedInputs,
 };
 use inrush_plan::{FieldOrigin, PlanError};

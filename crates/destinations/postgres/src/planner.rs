@@ -10,7 +10,7 @@ use inrush_plan::load_plan::LoadPlan;
 use inrush_plan::planner::{
     EarlierFound, EnteredRun, JoinedRun, PackagePlan, Planner, RunEntry, ShownPlan,
 };
-use inrush_plan::work_items::Committed;
+use inrush_plan::units::work_items::Committed;
 use inrush_plan::{LoadUnit, PlanError, PlanOptions, UnitPlace};
 use inrush_rows::cancel::Stop;
 use inrush_system::runtime::runtime;

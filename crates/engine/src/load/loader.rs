@@ -6,8 +6,8 @@ use inrush_destination::LoadMethod;
 use inrush_plan::destination_error::{DestinationError, Retry};
 use inrush_plan::ledger::Account;
 use inrush_plan::load_flow::LoadFlow;
-use inrush_plan::part::Part;
-use inrush_plan::work_items::WorkItem;
+use inrush_plan::units::part::Part;
+use inrush_plan::units::work_items::WorkItem;
 use inrush_source::Split;
 use inrush_verdict::Phase;
 

@@ -8,7 +8,7 @@ use inrush_convert::RunStamp;
 use inrush_fault::Fault;
 use inrush_plan::UnitPlace;
 use inrush_plan::load_flow::LoadFlow;
-use inrush_plan::load_unit::LoadUnit;
+use inrush_plan::units::load_unit::LoadUnit;
 use inrush_rows::cancel::Stop;
 
 use super::straight_lock::StraightLock;

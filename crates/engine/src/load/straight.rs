@@ -8,7 +8,7 @@
 
 use inrush_destination::LoadMethod;
 use inrush_plan::destination_error::Retry;
-use inrush_plan::part::Part;
+use inrush_plan::units::part::Part;
 use inrush_source::{SharedPart, SharedSplit, Split};
 
 use super::loader::Loader;

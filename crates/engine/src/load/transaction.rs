@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 use inrush_destination::LoadMethod;
 use inrush_fault::{self as fault, FaultPoint};
 use inrush_plan::destination_error::Retry;
-use inrush_plan::part::Part;
 use inrush_plan::step_tally::StepTally;
 use inrush_plan::steps::GivenPlan;
+use inrush_plan::units::part::Part;
 use inrush_source::SourceMeter;
 
 use super::loader::Loader;

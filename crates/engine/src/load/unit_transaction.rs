@@ -6,7 +6,7 @@ use inrush_destination::{LoadMethod, UnitPart, UnitRecord, WrittenSplits};
 use inrush_fault::{self as fault, FaultPoint};
 use inrush_plan::UnitPlace;
 use inrush_plan::ledger::{SplitRecord, unit_detail};
-use inrush_plan::part::Part;
+use inrush_plan::units::part::Part;
 use inrush_rows::ids::UnitKey;
 use inrush_verdict::Phase;
 

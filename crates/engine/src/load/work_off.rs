@@ -2,7 +2,7 @@
 //! for any destination.
 
 use inrush_plan::UnitPlace;
-use inrush_plan::work_items::WorkItem;
+use inrush_plan::units::work_items::WorkItem;
 
 use super::loader::Loader;
 use super::run::LoadRun;

@@ -1,8 +1,8 @@
 //! Checks, before the switch, that files have the numbers that their trailers, control files and package promise.
 
 use inrush_plan::Reading;
-use inrush_plan::expect::{self, Promise};
 use inrush_plan::ledger::SplitRecord;
+use inrush_plan::reading::expect::{self, Promise};
 use inrush_plan::verify::{ExactSum, VerifyError};
 use inrush_source::Input;
 

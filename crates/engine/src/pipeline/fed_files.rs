@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use inrush_plan::load_flow::LoadFlow;
-use inrush_plan::places::{SplitPlace, UnitPlace};
+use inrush_plan::units::places::{SplitPlace, UnitPlace};
 use inrush_source::{Input, Split};
 
 use super::feeding::FedFile;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use inrush_plan::Reading;
-use inrush_plan::coverage::{self, FileEnd};
+use inrush_plan::earlier::coverage::{self, FileEnd};
 use inrush_plan::ledger::SplitRecord;
 use inrush_source::Input;
 

@@ -40,7 +40,7 @@ use std::sync::Arc;
 
 use inrush_fault::Fault;
 use inrush_package::RunSettings;
-use inrush_plan::flow_inputs::{OpenSources, Sources, no_sources};
+use inrush_plan::reading::flow_inputs::{OpenSources, Sources, no_sources};
 use inrush_plan::{ContentChecks, Obstacles, PlanOptions};
 use inrush_rows::cancel::Stop;
 use inrush_rows::ids::RunName;

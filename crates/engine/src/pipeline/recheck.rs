@@ -1,6 +1,6 @@
 //! Before anything is published: finds files that were written to while they were loaded.
 
-use inrush_plan::contents::{ContentChecks, Contents, LoadedInput};
+use inrush_plan::earlier::contents::{ContentChecks, Contents, LoadedInput};
 use inrush_plan::ledger::SplitRecord;
 use inrush_source::{Input, Source, SourceError};
 

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use inrush_plan::identity;
-use inrush_plan::part::Part;
+use inrush_plan::units::part::Part;
 use inrush_rows::ids::UnitKey;
 
 use crate::error::Error;

@@ -262,7 +262,7 @@ mod tests {
     use super::*;
     use crate::meter::Meter;
     use crate::preflight::sample_batches::SampleWork;
-    use inrush_plan::test_source::{TestInput, TestSource};
+    use inrush_plan::reading::test_source::{TestInput, TestSource};
 
     fn flow(input: TestInput) -> Option<(FlowFound, Split)> {
         let source = TestSource::new(input);

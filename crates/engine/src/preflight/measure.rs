@@ -6,7 +6,7 @@ use std::sync::Arc;
 use inrush_destination::{ExpectedLoad, MeasuredPlan};
 use inrush_plan::load_flow::LoadFlow;
 use inrush_plan::load_plan::LoadPlan;
-use inrush_plan::source_paces::source_paces;
+use inrush_plan::reading::source_paces::source_paces;
 use inrush_source::ExpectedReading;
 
 use super::client::Client;

@@ -8,7 +8,7 @@ use inrush_destination::{
 };
 use inrush_plan::UnitPlace;
 use inrush_plan::load_plan::LoadPlan;
-use inrush_plan::work_items::WorkItem;
+use inrush_plan::units::work_items::WorkItem;
 use inrush_system::threads::cores;
 
 use super::flow_found::{self, FlowFound};

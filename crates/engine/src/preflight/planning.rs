@@ -1,7 +1,7 @@
 //! Plans as a run does, but collects all reasons to refuse the plan, not only the first.
 
 use inrush_package::Package;
-use inrush_plan::flow_inputs::FlowAsked;
+use inrush_plan::reading::flow_inputs::FlowAsked;
 use inrush_plan::{ContentChecks, Obstacles, PlanError, PlanOptions};
 
 use super::findings;

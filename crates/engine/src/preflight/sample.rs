@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use inrush_plan::pieces::pieces;
+use inrush_plan::units::pieces::pieces;
 use inrush_source::{Input, Source, SourceSplit, Split};
 
 use crate::error::Error;
@@ -193,7 +193,7 @@ fn far_apart(count: u64) -> impl Iterator<Item = u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use inrush_plan::test_source::{TestInput, TestSource};
+    use inrush_plan::reading::test_source::{TestInput, TestSource};
 
     #[test]
     fn each_number_comes_once_and_neighbours_lie_apart() {

@@ -3,8 +3,8 @@
 use inrush_plan::UnitPlace;
 use inrush_plan::load_flow::LoadFlow;
 use inrush_plan::load_plan::LoadPlan;
-use inrush_plan::load_unit::LoadUnit;
-use inrush_plan::work_items::{self, Committed, WorkItem};
+use inrush_plan::units::load_unit::LoadUnit;
+use inrush_plan::units::work_items::{self, Committed, WorkItem};
 use inrush_source::Split;
 
 use super::flow_found::{self, FlowFound};

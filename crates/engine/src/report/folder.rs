@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use inrush_package::secrets::{mask_json, note_shown_path};
 use inrush_page::WithList;
-use inrush_plan::run_folder::REPORT_FILE;
+use inrush_plan::earlier::run_folder::REPORT_FILE;
 use inrush_rows::ids::RunName;
 use serde_json::json;
 

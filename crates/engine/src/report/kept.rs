@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use inrush_plan::run_folder::REPORT_FILE;
+use inrush_plan::earlier::run_folder::REPORT_FILE;
 use inrush_system::small_file::SmallFile;
 use serde_json::Value;
 

@@ -14,8 +14,8 @@ mod types;
 
 pub(crate) use folder::RunFolder;
 pub use folder::{PACKAGE_FILE, PAGE_FILE, write_whole};
+pub use inrush_plan::earlier::run_folder::REPORT_FILE;
 pub use inrush_plan::load_plan::ServerReport;
-pub use inrush_plan::run_folder::REPORT_FILE;
 pub use kept::age;
 pub use kept::{KeptReport, KeptReportError};
 pub use kept_prediction::{Prediction, find_prediction, leave_prediction};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use inrush_destination::{CountedUnit, StagedRows, UnitAtEnd};
-use inrush_plan::kept_units::KeptUnit;
+use inrush_plan::earlier::kept_units::KeptUnit;
 use inrush_plan::ledger::Account;
 use inrush_plan::{UnitAccounts, UnitIndex, UnitPlace};
 

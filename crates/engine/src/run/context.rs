@@ -7,7 +7,7 @@ use inrush_destination::StreamSetup;
 use inrush_fault::Fault;
 use inrush_plan::load_flow::LoadFlow;
 use inrush_plan::load_plan::PlanFacts;
-use inrush_plan::source_paces::source_paces;
+use inrush_plan::reading::source_paces::source_paces;
 use inrush_rows::cancel::Stop;
 use inrush_rows::pace::Pace;
 use tokio::runtime::Runtime;

@@ -3,7 +3,7 @@
 //! Once the targets have their rows, nothing later changes that: if the report cannot be written, the run has still
 //! succeeded, with a note.
 
-use inrush_plan::run_folder;
+use inrush_plan::earlier::run_folder;
 
 use super::gathering::finished;
 use crate::error::Error;

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use inrush_plan::file_index::FileIndex;
+use inrush_plan::earlier::file_index::FileIndex;
 use inrush_plan::ledger::SplitRecord;
 use inrush_plan::load_flow::LoadFlow;
 use inrush_plan::verify::VerifyError;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use inrush_destination::{CommittedRecord, ReloadedUnits};
 use inrush_plan::destination_error::DestinationError;
 use inrush_plan::ledger::Account;
-use inrush_plan::work_items::WorkItem;
+use inrush_plan::units::work_items::WorkItem;
 use inrush_plan::{UnitIndex, identity};
 use inrush_rows::ids::UnitKey;
 

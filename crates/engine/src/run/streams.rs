@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use inrush_plan::work_items::WorkItem;
+use inrush_plan::units::work_items::WorkItem;
 use tokio::sync::Notify;
 
 use super::context::RunContext;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use inrush_plan::load_flow::LoadFlow;
-use inrush_plan::work_items::WorkItem;
+use inrush_plan::units::work_items::WorkItem;
 
 /// The work of a run, divided.
 #[derive(Debug, PartialEq, Eq)]

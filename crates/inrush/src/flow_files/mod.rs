@@ -12,7 +12,7 @@ use inrush_files::{
     resolve_as,
 };
 use inrush_package::{ALL_OTHERS, ColumnDetail, Format};
-use inrush_plan::flow_inputs::{
+use inrush_plan::reading::flow_inputs::{
     FlowAsked, FlowInputs, InputForm, OpenInputs, Sources, TypedField, TypedInputs,
 };
 use inrush_plan::{FieldOrigin, PlanError};

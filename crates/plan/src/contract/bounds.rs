@@ -8,7 +8,7 @@ use inrush_rows::column::Column;
 use inrush_source::Source;
 
 use crate::PlanError;
-use crate::partition_keys::{bound_text, bound_value, first_keys, key_text, step_around};
+use crate::units::partition_keys::{bound_text, bound_value, first_keys, key_text, step_around};
 
 /// More partitions than this mean a mistake in the width, or in the files.
 const PARTITIONS_MAX: usize = 10_000;

@@ -15,9 +15,9 @@ use super::{
 };
 use crate::build::{self, Built, DestinationFacts, FlowToPlan, TargetPlanner};
 use crate::earlier::EarlierRun;
+use crate::earlier::package_runs::PackageRuns;
 use crate::load_plan::{LedgerRecords, ServerReport};
 use crate::memory::LoadMemory;
-use crate::package_runs::PackageRuns;
 use crate::{MemoryBound, PlanError, PlanOptions, identity};
 
 /// Bytes that are kept of each split from the plan to the report (its account, its time), in addition to its path.

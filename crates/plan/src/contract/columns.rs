@@ -4,8 +4,8 @@ use inrush_destination::{ColumnPlan, Destination, ResolvedType, TargetColumn, Ta
 use inrush_rows::column::Column;
 
 use crate::PlanError;
-use crate::columns::{KnownColumns, TargetColumns};
-use crate::resolved_columns::TargetTypes;
+use crate::reading::columns::{KnownColumns, TargetColumns};
+use crate::reading::resolved_columns::TargetTypes;
 
 /// The types of a destination, and its target if that exists.
 pub struct ContractTypes<'a> {

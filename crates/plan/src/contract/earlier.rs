@@ -9,7 +9,7 @@ use inrush_rows::plural::counted;
 
 use super::unplanned::UnplannedUnits;
 use super::{ContractEarlier, ContractFlow};
-use crate::changed::{self, FilesBefore, PlannedFiles};
+use crate::earlier::changed::{self, FilesBefore, PlannedFiles};
 use crate::ledger::each_record;
 use crate::{PlanError, PlanOptions, UnitAccounts, UnitIndex, identity};
 

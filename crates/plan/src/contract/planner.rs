@@ -14,18 +14,18 @@ use super::measured::MeasuredContract;
 use super::scratch::ScratchSettings;
 use super::{ContractEarlier, ContractPlan, build, member_numbers, print};
 use crate::destination_error::DestinationError;
+use crate::earlier::kept_units;
+use crate::earlier::package_runs::PackageRuns;
 use crate::error::PlanError;
-use crate::kept_units;
 use crate::load_plan::LoadPlan;
-use crate::load_unit::LoadUnit;
 use crate::options::PlanOptions;
-use crate::package_runs::PackageRuns;
-use crate::places::UnitPlace;
 use crate::planner::{
     EarlierFound, EnteredRun, JoinedRun, PackagePlan, Planner, RunEntry, ShownPlan,
 };
-use crate::unit_index::UnitAccounts;
-use crate::work_items::Committed;
+use crate::units::load_unit::LoadUnit;
+use crate::units::places::UnitPlace;
+use crate::units::unit_index::UnitAccounts;
+use crate::units::work_items::Committed;
 
 /// Plans loads into a destination of the contract.
 pub struct ContractPlanner {

@@ -11,12 +11,12 @@ use inrush_rows::told;
 
 use super::{ContractEarlier, ContractFlow, ContractPlan};
 use crate::Reading;
-use crate::load_unit::LoadUnit;
 use crate::plan_text::{
     TARGET_LOADED, fmt_memory, fmt_notes, fmt_order, fmt_package, fmt_reading, fmt_type_changes,
     inputs_words, kept_words, reject_limit, size_words, split_words,
 };
 use crate::script::{self, ScriptPart};
+use crate::units::load_unit::LoadUnit;
 
 /// The number of units of a flow that are printed; the others are only counted.
 const UNITS_SHOWN: usize = 3;

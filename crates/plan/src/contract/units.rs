@@ -12,8 +12,8 @@ use inrush_source::{Source, SourceError, Split};
 
 use super::ContractFlow;
 use crate::identity::description::Description;
-use crate::load_unit::{LoadUnit, Portions};
-use crate::long_units::work_bytes;
+use crate::units::load_unit::{LoadUnit, Portions};
+use crate::units::long_units::work_bytes;
 use crate::{PlanError, UnitAccounts, UnitPlace, identity};
 
 /// Units of which an earlier attempt has committed something are loaded in the same way again: those in `in_parts` by

@@ -164,7 +164,7 @@ mod tests {
     use inrush_source::Source;
 
     use super::*;
-    use crate::test_source::{TestInput, TestSource};
+    use crate::reading::test_source::{TestInput, TestSource};
 
     #[test]
     fn keys_end_with_the_version_of_their_description() {

@@ -6,7 +6,7 @@ use inrush_destination::{PastRun, Result, RunLedger, RunRecord};
 use inrush_source::{RangesMark, SinceRange};
 
 use super::records::each_record;
-use crate::since::{Marks, SinceMark};
+use crate::reading::since::{Marks, SinceMark};
 
 /// The states of the ranges of a key that a run has loaded into a target.
 pub fn ranges_in(ledger: &dyn RunLedger, run: &PastRun, target: &str) -> Result<BTreeSet<String>> {

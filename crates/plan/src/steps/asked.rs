@@ -20,9 +20,9 @@ use super::bound::BoundSteps;
 use super::distinct;
 use super::faults;
 use super::reference::{self, ReadReference};
-use crate::columns::TargetColumns;
 use crate::error::PlanError;
 use crate::options::PlanOptions;
+use crate::reading::columns::TargetColumns;
 
 /// The steps of a flow whose columns have no types yet.
 pub struct AskedSteps<'a> {

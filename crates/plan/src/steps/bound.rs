@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 
 use super::{DerivedTarget, Given, OutputPart, StepPlan, distinct, faults, fit};
 use crate::error::PlanError;
-use crate::fields::FieldOrigin;
-use crate::flow_inputs::{TypedField, TypedInputs};
 use crate::identity::description::Description;
-use crate::typed_rows;
+use crate::reading::fields::FieldOrigin;
+use crate::reading::flow_inputs::{TypedField, TypedInputs};
+use crate::reading::typed_rows;
 
 /// Steps whose expressions are bound to typed columns.
 pub struct BoundSteps {

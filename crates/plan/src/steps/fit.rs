@@ -5,8 +5,8 @@ use inrush_rows::column::ColumnType;
 use inrush_transform::types::sql_name;
 
 use super::DerivedTarget;
-use crate::flow_inputs::TypedField;
-use crate::typed_rows;
+use crate::reading::flow_inputs::TypedField;
+use crate::reading::typed_rows;
 
 /// Why no value of a derived column fits its column of the target, and how to fix it; `None` if values may fit. `field` is the
 /// derived column as a field of typed rows.

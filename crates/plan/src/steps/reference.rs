@@ -31,10 +31,10 @@ use inrush_transform::types::sql_name;
 
 use super::faults;
 use super::reference_rows::{Read, ReferenceRows};
-use crate::columns::{self, Match};
 use crate::error::PlanError;
-use crate::flow_inputs::FlowAsked;
 use crate::options::PlanOptions;
+use crate::reading::columns::{self, Match};
+use crate::reading::flow_inputs::FlowAsked;
 
 /// The lookup whose reference is read.
 pub struct ReadReference<'a> {

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 use inrush_plan::LoadFlow;
+use inrush_plan::earlier::kept_units::KeptUnits;
 use inrush_plan::identity::causes::possible_changes;
-use inrush_plan::kept_units::KeptUnits;
 use inrush_plan::planner::{EnteredRun, RunEntry};
 use inrush_rows::cancel::Stop;
 use inrush_rows::ids::{FileKey, RunId, RunName, UnitKey};

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use inrush_destination::SplitRecord;
-use inrush_plan::kept_units::{KeptPart, KeptUnits};
-use inrush_plan::part::Part;
+use inrush_plan::earlier::kept_units::{KeptPart, KeptUnits};
+use inrush_plan::units::part::Part;
 use inrush_plan::{KeyStart, LoadUnit, UnitPlace, identity};
 use inrush_rows::ids::UnitKey;
 

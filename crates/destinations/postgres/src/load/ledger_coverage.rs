@@ -1,7 +1,7 @@
 //! Checks that the ledger's ranges of a shared unit cover each fed file.
 
 use inrush_destination::{FedEnd, SplitRecord};
-use inrush_plan::coverage::check_file;
+use inrush_plan::earlier::coverage::check_file;
 use inrush_plan::identity;
 use inrush_plan::verify::VerifyError;
 

@@ -7,7 +7,7 @@
 use inrush_convert::{KeyBounds, KeyValue};
 use inrush_package::{BoundValue, Bounds};
 use inrush_plan::PlanError;
-use inrush_plan::partition_keys::{bound_text, bound_value, key_text, step_around};
+use inrush_plan::units::partition_keys::{bound_text, bound_value, key_text, step_around};
 use inrush_rows::column::Column;
 use inrush_rows::plural::counted;
 

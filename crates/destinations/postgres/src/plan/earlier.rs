@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use inrush_destination::{RunRecord, SplitRecord};
 use inrush_package::Mode;
-use inrush_plan::changed::{self, FilesBefore, PlannedFiles};
+use inrush_plan::earlier::changed::{self, FilesBefore, PlannedFiles};
 use inrush_plan::{PlanError, PlanOptions, identity};
 use inrush_rows::ids::{FileKey, RunKey, SplitKey, UnitKey};
 use inrush_source::Input;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use inrush_package::Verify;
 use inrush_plan::PlanError;
-use inrush_plan::flow_reading::ReadingChecks;
+use inrush_plan::reading::flow_reading::ReadingChecks;
 
 use super::Publish;
 use super::flow_columns::FlowColumns;

@@ -2,7 +2,7 @@
 
 use inrush_package::{Bounds, Flow, Mode};
 use inrush_plan::PlanError;
-use inrush_plan::flow_reading::FlowReading;
+use inrush_plan::reading::flow_reading::FlowReading;
 use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::column_policy::ValueSource;
 use inrush_source::TablePartitioning;

@@ -2,8 +2,8 @@
 
 use inrush_package::{Flow, Package};
 use inrush_plan::PlanOptions;
-use inrush_plan::flow_reading::ReadingRequest;
-use inrush_plan::package_runs::PackageRuns;
+use inrush_plan::earlier::package_runs::PackageRuns;
+use inrush_plan::reading::flow_reading::ReadingRequest;
 
 use super::Commit;
 use super::flow_target::FlowTarget;

@@ -1,7 +1,7 @@
 //! Fifth stage of a flow's plan: the partitions that its bounds declare, and the files of each.
 
 use inrush_package::Bounds;
-use inrush_plan::partition_keys::first_keys;
+use inrush_plan::units::partition_keys::first_keys;
 
 use super::bounds::{self, Interval};
 use super::flow_columns::FlowColumns;

@@ -75,7 +75,7 @@ pub use disk::DiskFacts;
 pub use earlier::Keepable;
 pub use failure::PlanFailure;
 pub use flow_plan::{Commit, FlowPlan, KeyKind, KeyPlan, NewPrimaryKey, Publish, WireForm};
-pub use inrush_plan::partition_keys::key_text;
+pub use inrush_plan::units::partition_keys::key_text;
 pub use members::MembersPlan;
 pub use new_indexes::NewIndex;
 pub use privileges::Privilege;

@@ -1,7 +1,7 @@
 //! Decides whether the rows of another PostgreSQL server can be sent on without decoding.
 
 use inrush_pgclient::native_types;
-use inrush_plan::flow_reading::FlowReading;
+use inrush_plan::reading::flow_reading::FlowReading;
 use inrush_rows::column::Column;
 use inrush_rows::column_policy::ColumnPolicies;
 use inrush_rows::native_type::NativeType;

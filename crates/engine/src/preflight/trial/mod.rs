@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use inrush_destination::{Available, TrialLoad, TrialPlace, TrialScope};
 use inrush_plan::Reading;
-use inrush_plan::load_unit::LoadUnit;
+use inrush_plan::units::load_unit::LoadUnit;
 use inrush_source::Split;
 
 use self::alone::Alone;

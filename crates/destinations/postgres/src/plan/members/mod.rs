@@ -7,7 +7,7 @@ mod table_facts;
 use std::sync::Arc;
 
 use inrush_plan::PlanError;
-use inrush_plan::flow_reading::FlowReading;
+use inrush_plan::reading::flow_reading::FlowReading;
 use inrush_plan::steps::{AskedMembers, Members};
 use inrush_rows::suggest::listed;
 

@@ -10,8 +10,8 @@ use inrush_rows::column_policy::{
 };
 
 use crate::error::PlanError;
-use crate::fields::{self, Assigned, Assignment, FieldOrigin};
-use crate::name_index::NameIndex;
+use crate::reading::fields::{self, Assigned, Assignment, FieldOrigin};
+use crate::reading::name_index::NameIndex;
 use crate::steps::{AskedSteps, faults};
 
 /// The facts of a flow's columns that are known before the catalog is read.

@@ -176,7 +176,7 @@ mod tests {
 
     use super::*;
     use crate::ledger::Account;
-    use crate::test_source::{TestInput, TestSource};
+    use crate::reading::test_source::{TestInput, TestSource};
 
     /// Longer than two threads of a slow machine take to meet.
     const LATE: Duration = Duration::from_secs(60);

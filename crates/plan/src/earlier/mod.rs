@@ -1,18 +1,27 @@
 //! Finds the earlier run of a package that matters for its plan, for any destination.
 
+pub mod changed;
+pub mod contents;
+pub mod coverage;
+pub mod file_index;
+pub mod kept_units;
+pub mod loaded;
+pub mod package_runs;
+pub mod run_folder;
+
 use std::ops::Deref;
 
 use inrush_destination::{PastRun, RunRecord};
 use inrush_package::Mode;
 
-use crate::contents::{Contents, LoadedInput};
+use crate::earlier::contents::{Contents, LoadedInput};
+use crate::earlier::loaded::{Loaded, LoadedFiles, WantedFiles};
+use crate::earlier::package_runs::PackageRuns;
 use crate::error::PlanError;
 use crate::identity::file_key;
 use crate::load_flow::LoadFlow;
-use crate::loaded::{Loaded, LoadedFiles, WantedFiles};
 use crate::options::PlanOptions;
-use crate::package_runs::PackageRuns;
-use crate::since;
+use crate::reading::since;
 
 /// The earlier work that matters. `R` is the earlier run, as far as it is known.
 pub struct EarlierWork<R> {

@@ -10,8 +10,8 @@ use inrush_source::Split;
 
 use crate::ledger::{Account, LedgerRecord, SplitRecord, each_record};
 use crate::load_flow::LoadFlow;
-use crate::load_unit::LoadUnit;
-use crate::part::Part;
+use crate::units::load_unit::LoadUnit;
+use crate::units::part::Part;
 use crate::{KeyStart, UnitIndex, UnitPlace, identity};
 
 /// The units of a plan that are kept from earlier attempts.

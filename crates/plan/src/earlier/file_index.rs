@@ -6,7 +6,7 @@ use inrush_rows::ids::FileKey;
 use inrush_source::Input;
 
 use crate::identity;
-use crate::key_start::KeyStart;
+use crate::units::key_start::KeyStart;
 
 /// The positions of files in a list, by their keys.
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ impl FileIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_source::TestInput;
+    use crate::reading::test_source::TestInput;
 
     #[test]
     fn files_are_found_by_their_keys() {

@@ -5,8 +5,8 @@ use std::ops::DerefMut;
 use inrush_source::{Source, SourceError, Split};
 
 use crate::load_flow::LoadFlow;
-use crate::load_unit::LoadUnit;
-use crate::work_items;
+use crate::units::load_unit::LoadUnit;
+use crate::units::work_items;
 
 /// How much longer a load may take than if all streams ended at the same time. Sharing a unit has a cost (one
 /// transaction no longer fills the whole table), so small differences in the sizes of files are accepted.

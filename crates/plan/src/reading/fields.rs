@@ -10,7 +10,7 @@ use inrush_rows::column_policy::ValueSource;
 use inrush_rows::suggest::suggestion;
 
 use crate::error::PlanError;
-use crate::name_index::NameIndex;
+use crate::reading::name_index::NameIndex;
 
 /// A column and the source of its values.
 pub struct Assigned {

@@ -6,10 +6,10 @@ use inrush_destination::{PastRun, Result, RunLedger, RunState};
 use inrush_rows::ids::{FileKey, RunId, RunKey, RunName};
 use inrush_source::SinceRange;
 
+use crate::earlier::loaded::LoadedFiles;
 use crate::ledger::{SplitRecord, SwitchedFile, each_record, marks};
-use crate::loaded::LoadedFiles;
-use crate::range_marks::RunRanges;
-use crate::since::SinceMark;
+use crate::reading::range_marks::RunRanges;
+use crate::reading::since::SinceMark;
 
 /// The runs of a package, as the ledger has them when a plan first asks for them. All flows of the plan see the same runs.
 pub struct PackageRuns<'a> {

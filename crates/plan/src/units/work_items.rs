@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::identity;
 use crate::load_flow::LoadFlow;
-use crate::load_unit::LoadUnit;
-use crate::long_units::work_bytes;
-use crate::places::{SplitPlace, UnitPlace};
+use crate::units::load_unit::LoadUnit;
+use crate::units::long_units::work_bytes;
+use crate::units::places::{SplitPlace, UnitPlace};
 
 /// A piece of work of a stream: a private unit, or one split of a shared one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

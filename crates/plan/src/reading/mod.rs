@@ -1,5 +1,20 @@
 //! The reading of a flow's files: the part of a planned flow that does not depend on the destination.
 
+pub mod column_text;
+pub mod columns;
+pub mod expect;
+pub mod fields;
+pub mod flow_inputs;
+pub mod flow_reading;
+mod name_index;
+pub mod outputs;
+pub mod range_marks;
+pub mod resolved_columns;
+pub mod since;
+pub mod source_paces;
+pub mod test_source;
+pub mod typed_rows;
+
 use std::sync::Arc;
 
 use inrush_convert::{ConvertError, Converter, RunStamp};
@@ -9,7 +24,7 @@ use inrush_scan::Dialect;
 use inrush_source::{InputKind, Source};
 use inrush_transform::stages::StagedStep;
 
-use crate::expect::ExpectPlan;
+use crate::reading::expect::ExpectPlan;
 use crate::steps::{Given, GivenPlan, StepPlan};
 use crate::verify::VerifyPlan;
 

@@ -6,8 +6,8 @@ use inrush_rows::ids::UnitKey;
 
 use crate::ledger::{Account, LedgerRecord};
 use crate::load_flow::LoadFlow;
-use crate::part::Part;
-use crate::places::UnitPlace;
+use crate::units::part::Part;
+use crate::units::places::UnitPlace;
 
 /// The positions of a plan's units, sorted by key. The keys themselves stay in the plan.
 pub struct UnitIndex<'a, F> {

@@ -9,7 +9,7 @@ use inrush_rows::native_type::NativeType;
 use inrush_source::Source;
 
 use crate::PlanError;
-use crate::columns::{KnownColumns, Match, TargetColumns, column};
+use crate::reading::columns::{KnownColumns, Match, TargetColumns, column};
 use crate::steps::{BoundSteps, DerivedTarget, StepPlan};
 
 /// The types of a destination, for the columns of one target.

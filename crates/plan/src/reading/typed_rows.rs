@@ -12,8 +12,8 @@ use inrush_rows::typed_rows::is_readable;
 use inrush_source::read_as_text;
 
 use crate::error::PlanError;
-use crate::flow_inputs::{TypedField, TypedInputs};
 use crate::reading::Reading;
+use crate::reading::flow_inputs::{TypedField, TypedInputs};
 
 /// Refuses columns that cannot take the values of their field, and sets `exact` for columns of floats that must reject
 /// numbers that they would change.

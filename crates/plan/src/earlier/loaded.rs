@@ -12,8 +12,8 @@ use std::sync::Arc;
 use inrush_rows::ids::RunId;
 use inrush_source::{Input, Source};
 
+use crate::earlier::file_index::FileIndex;
 use crate::error::PlanError;
-use crate::file_index::FileIndex;
 use crate::ledger::SwitchedFile;
 
 /// The files of a flow, which are looked up among the files that were switched in.
@@ -383,7 +383,7 @@ fn shortened(files: &[&Arc<dyn Input>]) -> String {
 mod tests {
     use super::*;
     use crate::identity::file_key;
-    use crate::test_source::{TestInput, TestSource};
+    use crate::reading::test_source::{TestInput, TestSource};
 
     fn no_source() -> TestSource {
         TestSource::new(TestInput::new("none", 0))

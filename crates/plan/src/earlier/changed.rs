@@ -6,9 +6,9 @@ use std::sync::Arc;
 use inrush_rows::ids::{FileKey, RunName, UnitKey};
 use inrush_source::{Input, Source};
 
-use crate::contents::{Contents, LoadedInput};
+use crate::earlier::contents::{Contents, LoadedInput};
+use crate::earlier::file_index::FileIndex;
 use crate::error::PlanError;
-use crate::file_index::FileIndex;
 use crate::identity::{self, causes::compares_all_rows};
 use crate::ledger::{SplitRecord, TouchedFile};
 use crate::load_flow::LoadFlow;

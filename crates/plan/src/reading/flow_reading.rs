@@ -6,15 +6,15 @@ use inrush_package::{Flow, Package};
 use inrush_rows::column::Column;
 use inrush_source::Source;
 
-use crate::columns::KnownColumns;
-use crate::expect::{self, ExpectPlan};
-use crate::flow_inputs::{FlowAsked, FlowInputs};
+use crate::earlier::package_runs::PackageRuns;
 use crate::options::PlanOptions;
-use crate::package_runs::PackageRuns;
-use crate::resolved_columns::{ResolvedColumns, TargetTypes, resolve};
+use crate::reading::columns::KnownColumns;
+use crate::reading::expect::{self, ExpectPlan};
+use crate::reading::flow_inputs::{FlowAsked, FlowInputs};
+use crate::reading::resolved_columns::{ResolvedColumns, TargetTypes, resolve};
 use crate::steps::{AskedSteps, StepPlan};
 use crate::verify::{DestinationSums, VerifyPlan};
-use crate::{PlanError, Reading, range_marks};
+use crate::{PlanError, Reading, reading::range_marks};
 
 /// A flow that is to be read into a target.
 #[derive(Clone, Copy)]

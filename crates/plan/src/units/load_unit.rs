@@ -7,9 +7,9 @@ use inrush_destination::{Filling, PublishesInto};
 use inrush_rows::ids::UnitKey;
 use inrush_source::{Source, SourceError, Split};
 
-use crate::long_units::work_bytes;
-use crate::part::Part;
-use crate::pieces::pieces;
+use crate::units::long_units::work_bytes;
+use crate::units::part::Part;
+use crate::units::pieces::pieces;
 
 /// A load unit. One stream loads it and commits it with one record of the ledger. If several streams fill it, each split
 /// is committed separately; a fed split is committed in many parts.

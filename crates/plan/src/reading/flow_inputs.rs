@@ -18,12 +18,12 @@ use inrush_scan::Dialect;
 use inrush_source::{ColumnCollation, RangesMark, Source, TableStructure};
 use inrush_transform::evaluator::{Evaluator, EvaluatorError};
 
-use crate::columns::{KnownColumns, TargetColumns};
 use crate::error::PlanError;
-use crate::fields::FieldOrigin;
-use crate::since::{NothingNew, SinceAsked};
+use crate::reading::columns::{KnownColumns, TargetColumns};
+use crate::reading::fields::FieldOrigin;
+use crate::reading::since::{NothingNew, SinceAsked};
 use crate::steps::AskedSteps;
-use crate::{outputs, typed_rows};
+use crate::{reading::outputs, reading::typed_rows};
 
 /// Makes the sources of one run. Their reads end when the run is asked to stop.
 pub type OpenSources<'a> = &'a (dyn Fn(&Stop) -> Arc<dyn Sources> + Sync);
