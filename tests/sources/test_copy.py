@@ -250,7 +250,7 @@ def test_one_table_under_two_names(database: Database, target: Database, inrush:
     database.execute("CREATE TABLE t (id int)")
     words = ("copy", "--from", database.url, "--to", target.url)
     twice = inrush(*words, "--table", "t", "--table", "public.t")
-    twice.expect(USAGE, "its target public.t is also the target of flow t")
+    twice.expect(USAGE, 'its target "public"."t" is also the target of flow t')
     assert target.value("SELECT to_regclass('t') IS NULL")
 
 

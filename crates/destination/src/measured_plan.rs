@@ -101,6 +101,16 @@ pub enum Available<T> {
     No(String),
 }
 
+impl<T> Available<T> {
+    /// What is made of it, if it is there.
+    pub fn try_map<U>(self, make: impl FnOnce(T) -> Result<U>) -> Result<Available<U>> {
+        Ok(match self {
+            Available::Yes(it) => Available::Yes(make(it)?),
+            Available::No(why) => Available::No(why),
+        })
+    }
+}
+
 /// The speed of the network to a destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NetworkSpeed {

@@ -89,6 +89,18 @@ pub trait PackagePlan {
     /// The part of a unit that earlier attempts of the run have committed, as far as the plan knows it.
     fn committed<'a>(&'a self, place: UnitPlace, unit: &LoadUnit) -> Committed<'a>;
 
+    /// Lets the lookups number the members that they add by themselves, so that a preflight adds none to a table.
+    fn rehearse_members(&self) {
+        for asked in self
+            .load_plan()
+            .flows
+            .iter()
+            .flat_map(|flow| &flow.asked_members)
+        {
+            asked.members.rehearse();
+        }
+    }
+
     /// The plan as its destination measures it for a preflight.
     fn measured(&self) -> Result<Box<dyn MeasuredPlan + '_>, PlanError>;
 

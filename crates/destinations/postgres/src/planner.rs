@@ -18,7 +18,7 @@ use tokio::runtime::Handle;
 
 use super::ledger::{Ledger, LedgerError};
 use super::load::entry::Entry;
-use super::plan::begin_steps::{PREPARE, PrepareStep};
+use super::plan::begin_steps::{ENTER, LOCK};
 use super::plan::{self, Earlier, Plan};
 use super::planned_server::{Control, PlannedServer};
 use super::preflight::{MeasuredServer, TrialFacts};
@@ -160,11 +160,14 @@ impl PackagePlan for PlanOfServer {
         }
     }
 
-    fn measured(&self) -> Result<Box<dyn MeasuredPlan + '_>, PlanError> {
-        let plan = &self.plan;
-        for planned in plan.members() {
+    fn rehearse_members(&self) {
+        for planned in self.plan.members() {
             planned.members.rehearse();
         }
+    }
+
+    fn measured(&self) -> Result<Box<dyn MeasuredPlan + '_>, PlanError> {
+        let plan = &self.plan;
         let (session, server) = self.server.wait(&self.stop, async |control| {
             let session = control.session()?;
             Ok((session.clone(), TrialFacts::ask(session, plan).await?))
@@ -182,20 +185,18 @@ impl PackagePlan for PlanOfServer {
     /// With the first plan, this only takes the lock and sets up the ledger; the run is entered with the second plan.
     fn begin(self: Box<Self>, entry: &RunEntry) -> Result<Option<EnteredRun>, PlanError> {
         let PlanOfServer { plan, stop, server } = *self;
-        let again = |step: &PrepareStep| *step == PrepareStep::PlanAgain;
-        let again = PREPARE.iter().position(again).unwrap_or(PREPARE.len());
         let begun = server.wait(&stop, async |control| {
             let mut entering = Entry::new(plan, entry, &stop);
             let session = control.session()?;
             if !control.is_locked {
-                for step in &PREPARE[..again] {
-                    entering.perform(session, *step).await?;
+                for step in LOCK {
+                    entering.perform(session, step).await?;
                 }
                 control.is_locked = true;
                 return Ok(None);
             }
-            for step in &PREPARE[again + 1..] {
-                entering.perform(session, *step).await?;
+            for step in ENTER {
+                entering.perform(session, step).await?;
             }
             let run = entering.finish(session, &server.address);
             // From now on the run has the session, and its lock.

@@ -66,9 +66,7 @@ pub fn preflight(
     if matches!(earlier, EarlierFound::Loaded(_)) || plan.flows.is_empty() {
         return Ok(());
     }
-    for asked in plan.flows.iter().flat_map(|flow| &flow.asked_members) {
-        asked.members.rehearse();
-    }
+    planned.rehearse_members();
     let destination = planned.measured()?;
     let run = MeasuredRun {
         plan,

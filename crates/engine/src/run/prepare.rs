@@ -10,7 +10,8 @@ use inrush_rows::ids::RunName;
 
 use super::gathering::{Gathering, finished};
 use super::prepared::{self, PreparedRun};
-use super::{announcements, ending, lost_rejects, replayed, report};
+use super::replayed::Replayed;
+use super::{announcements, ending, lost_rejects, report};
 use crate::error::Error;
 use crate::event::Event;
 use crate::pipeline::naming::{holder, new_run_name};
@@ -94,10 +95,21 @@ fn enter(
     // All plans must see the same beginning of a pipe, and none reads a file again for its content.
     let sources = options.sources();
     let contents = ContentChecks::default();
+    let replayed = match &options.replays {
+        Some(run) => {
+            planner.connect(&options.stop)?;
+            Some(Replayed::find(planner.ledger(), run)?)
+        }
+        None => None,
+    };
     for number in 1..=PLANS_MAX {
         let is_first = number == 1;
         let plan_options = options.plan_options(&package.run, &*sources, &contents, is_first);
-        let plan = planner.plan(package, &plan_options)?;
+        let plan = planner.plan(package, &plan_options);
+        let plan = plan.map_err(|error| match &replayed {
+            Some(replayed) => replayed.explained(error),
+            None => error.into(),
+        })?;
         if let EarlierFound::Loaded(run) = plan.earlier() {
             let plan = plan.load_plan();
             let targets = plan.flows.iter().map(|flow| flow.reading.target.as_str());
@@ -110,9 +122,9 @@ fn enter(
             })));
         }
         plan.shown().require_runnable()?;
-        if let Some(run) = options.replays.as_ref().filter(|_| is_first) {
+        if let Some(replayed) = replayed.as_ref().filter(|_| is_first) {
             let plan = plan.load_plan();
-            replayed::refuse_unswitched(planner.ledger(), run, &plan.flows)?;
+            replayed.refuse_replaced(planner.ledger(), &plan.flows)?;
         }
         // A run that was entered and given up keeps its name in the ledger.
         let entry = RunEntry {

@@ -1,45 +1,65 @@
-//! The check of the run whose rejects are loaded.
+//! The run whose rejects are loaded.
 
 use std::sync::Arc;
 
-use inrush_destination::{Replaced, RunLedger, RunState};
+use inrush_destination::{PastRun, Replaced, RunLedger, RunState};
+use inrush_plan::PlanError;
 use inrush_plan::load_flow::LoadFlow;
 use inrush_rows::ids::RunName;
 
 use crate::error::Error;
 
-/// Refuses to load the rejects of a run that is not switched, because the run's own command still loads all of its rows. Also
-/// refuses it if the run's rows were taken out of a target of these flows since.
-pub fn refuse_unswitched(
-    ledger: &dyn RunLedger,
-    name: &RunName,
-    flows: &[Arc<LoadFlow>],
-) -> Result<(), Error> {
-    let runs = ledger.runs(None)?;
-    let of_name: Vec<_> = runs.iter().filter(|run| run.record.name == *name).collect();
-    let mut switched = of_name.iter();
-    let Some(run) = switched.find(|run| run.record.state == RunState::Switched) else {
-        return Err(Error::NotSwitched {
+/// The run whose rejects are loaded, as the ledger has it: it is switched.
+pub struct Replayed(PastRun);
+
+impl Replayed {
+    /// Finds the run with this name. Refuses one that is not switched, because the run's own command still loads all of its rows.
+    pub fn find(ledger: &dyn RunLedger, name: &RunName) -> Result<Replayed, Error> {
+        let mut of_name = ledger.runs(None)?;
+        of_name.retain(|run| run.record.name == *name);
+        let state = of_name.first().map(|run| run.record.state);
+        let mut runs = of_name.into_iter();
+        let switched = runs.find(|run| run.record.state == RunState::Switched);
+        switched.map(Replayed).ok_or_else(|| Error::NotSwitched {
             run: name.clone(),
-            state: of_name.first().map(|run| run.record.state),
-        });
-    };
-    let replaced = |target: &str, by| {
-        Err(Error::Replaced {
-            run: name.clone(),
-            target: target.to_owned(),
-            by,
+            state,
         })
-    };
-    for flow in flows {
-        let target = &flow.reading.target;
-        if let Some(Replaced { by }) = ledger.replaced(&run.record, target)? {
-            return replaced(target, by);
+    }
+
+    /// Refuses to load the rejects if the run's rows were taken out of a target of these flows since.
+    pub fn refuse_replaced(
+        &self,
+        ledger: &dyn RunLedger,
+        flows: &[Arc<LoadFlow>],
+    ) -> Result<(), Error> {
+        let targets = || flows.iter().map(|flow| &flow.reading.target);
+        for target in targets() {
+            if let Some(Replaced { by }) = ledger.replaced(&self.0.record, target)? {
+                return Err(self.replaced(target, by));
+            }
+        }
+        let is_planned = |gone: &&String| targets().any(|target| target == *gone);
+        match self.0.gone.iter().find(is_planned) {
+            Some(target) => Err(self.replaced(target, None)),
+            None => Ok(()),
         }
     }
-    let is_planned = |gone: &&String| flows.iter().any(|flow| flow.reading.target == **gone);
-    match run.gone.iter().find(is_planned) {
-        Some(target) => replaced(target, None),
-        None => Ok(()),
+
+    /// The error of a plan for the rejects. A target that does not exist any more has lost the rows of the run.
+    pub fn explained(&self, error: PlanError) -> Error {
+        match &error {
+            PlanError::Target { target, .. } if self.0.gone.contains(target) => {
+                self.replaced(target, None)
+            }
+            _ => error.into(),
+        }
+    }
+
+    fn replaced(&self, target: &str, by: Option<RunName>) -> Error {
+        Error::Replaced {
+            run: self.0.record.name.clone(),
+            target: target.to_owned(),
+            by,
+        }
     }
 }

@@ -149,7 +149,7 @@ impl ContractFlowPlanner<'_> {
                 forms: self.destination.sum_forms(&target)?,
             })),
         };
-        checks.verify.engine = sums.clone().map(|sums| sums as Arc<dyn DestinationSums>);
+        checks.verify.destination = sums.clone().map(|sums| sums as Arc<dyn DestinationSums>);
         let units = UnitPlanner {
             destination: self.destination,
             abilities: self.abilities,

@@ -14,7 +14,7 @@ pub struct VerifyPlan {
     /// The loaded columns, in the order of the batches.
     pub columns: Vec<VerifyColumn>,
     /// The destination's sums besides the count of rows, if it has any.
-    pub engine: Option<Arc<dyn DestinationSums>>,
+    pub destination: Option<Arc<dyn DestinationSums>>,
     /// Columns of numbers whose sums are compared with promised sums.
     pub summed: Vec<usize>,
 }
@@ -33,14 +33,14 @@ pub struct VerifyColumn {
 impl VerifyPlan {
     /// True if rows are only counted, so that their values are not needed.
     pub fn only_counts(&self) -> bool {
-        self.engine.is_none() && self.summed.is_empty()
+        self.destination.is_none() && self.summed.is_empty()
     }
 
     /// A plan with only the destination's own sums. `types` are the columns' types in the destination.
     pub fn new<'a>(
         columns: &[Column],
         types: impl Iterator<Item = &'a String>,
-        engine: Option<Arc<dyn DestinationSums>>,
+        destination: Option<Arc<dyn DestinationSums>>,
     ) -> VerifyPlan {
         let columns = columns.iter().zip(types);
         VerifyPlan {
@@ -51,7 +51,7 @@ impl VerifyPlan {
                     type_sql: type_sql.clone(),
                 })
                 .collect(),
-            engine,
+            destination,
             summed: Vec::new(),
         }
     }
@@ -66,10 +66,13 @@ impl VerifyPlan {
     /// The number of sums: one for the number of rows, the destination's sums, and for each column of `summed` its count and
     /// its measures.
     pub(super) fn count(&self) -> usize {
-        let of_engine = self.engine.as_ref().map_or(0, |engine| engine.count());
+        let of_destination = self
+            .destination
+            .as_ref()
+            .map_or(0, |destination| destination.count());
         let summed = self.summed.iter();
         let of_columns = summed.map(|index| 1 + self.number(*index).measures().len());
-        1 + of_engine + of_columns.sum::<usize>()
+        1 + of_destination + of_columns.sum::<usize>()
     }
 
     /// The sum of a column that is one of `summed`.

@@ -11,7 +11,7 @@ use super::plan::VerifyPlan;
 pub struct Tally {
     /// The number of rows, then the destination's sums, then the sums of the `summed` columns.
     items: Vec<ExactSum>,
-    engine: Option<Box<dyn BatchSums>>,
+    destination: Option<Box<dyn BatchSums>>,
     summed: Vec<(usize, SumForm)>,
 }
 
@@ -20,7 +20,10 @@ impl Tally {
     pub fn new(plan: &VerifyPlan) -> Option<Tally> {
         (!plan.only_counts()).then(|| Tally {
             items: vec![ExactSum::default(); plan.count()],
-            engine: plan.engine.clone().map(|engine| engine.begin()),
+            destination: plan
+                .destination
+                .clone()
+                .map(|destination| destination.begin()),
             summed: plan
                 .summed
                 .iter()
@@ -38,9 +41,9 @@ impl Tally {
         }
         let lengths = self.summed.iter();
         let of_summed: usize = lengths.map(|(_, form)| 1 + form.measures().len()).sum();
-        let (of_engine, mut items) = items.split_at_mut(items.len() - of_summed);
-        if let Some(engine) = &mut self.engine {
-            engine.add(batch, of_engine);
+        let (of_destination, mut items) = items.split_at_mut(items.len() - of_summed);
+        if let Some(destination) = &mut self.destination {
+            destination.add(batch, of_destination);
         }
         for (index, form) in &self.summed {
             let array = batch.column(*index);

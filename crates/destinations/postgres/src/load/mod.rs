@@ -11,6 +11,7 @@ mod committed;
 mod context;
 pub mod copying;
 mod count_again;
+mod earlier_units;
 pub mod encoder;
 pub mod entry;
 pub mod expected_keys;

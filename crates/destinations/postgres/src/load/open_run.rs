@@ -13,7 +13,7 @@ use inrush_rows::cancel::{Stop, StopReason};
 use inrush_rows::ids::UnitKey;
 
 use super::context::INTERRUPT_TIMEOUT;
-use super::entry::drop_units;
+use super::earlier_units::drop_units;
 use super::prepared::PostgresRun;
 use super::replication_lag::Replicas;
 use super::sampler::ServerSampler;

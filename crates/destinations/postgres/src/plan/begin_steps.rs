@@ -25,11 +25,11 @@ pub enum PrepareStep {
     LeaveMarks,
 }
 
-/// The steps that enter a run into its ledger.
-pub const PREPARE: [PrepareStep; 6] = [
-    PrepareStep::LockRun,
-    PrepareStep::SetUp,
-    PrepareStep::PlanAgain,
+/// The steps that are performed with the first plan.
+pub const LOCK: [PrepareStep; 2] = [PrepareStep::LockRun, PrepareStep::SetUp];
+
+/// The steps that are performed with the second plan.
+pub const ENTER: [PrepareStep; 3] = [
     PrepareStep::EnterRun,
     PrepareStep::NameSession,
     PrepareStep::LeaveMarks,
@@ -49,7 +49,11 @@ pub const ALL_FLOWS: [AllFlowsStep; 2] = [AllFlowsStep::Begin, AllFlowsStep::Hol
 
 /// Passes the steps to `see` as the plan prints them.
 pub fn each_step(plan: &Plan, see: &mut dyn FnMut(Shown)) {
-    for step in PREPARE {
+    for step in LOCK
+        .into_iter()
+        .chain([PrepareStep::PlanAgain])
+        .chain(ENTER)
+    {
         step.each_step(plan, see);
     }
     if plan.members().next().is_some() {

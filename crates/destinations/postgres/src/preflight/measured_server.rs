@@ -78,33 +78,27 @@ impl MeasuredPlan for MeasuredServer<'_> {
     }
 
     fn network(&self, streams: usize) -> Result<Available<NetworkSpeed>> {
-        Ok(match self.trial_server() {
-            Available::Yes(server) => Available::Yes(NetworkSpeed {
+        self.trial_server().try_map(|server| {
+            Ok(NetworkSpeed {
                 round_trip_s: self.server.round_trip_s,
                 ..network::measure(&server, streams)?
-            }),
-            Available::No(why) => Available::No(why),
+            })
         })
     }
 
     fn trial_place(&self) -> Result<Available<Box<dyn TrialPlace + '_>>> {
-        Ok(match self.trial_server() {
-            Available::Yes(server) => Available::Yes(Box::new(server)),
-            Available::No(why) => Available::No(why),
-        })
+        let boxed = |server| Ok(Box::new(server) as Box<dyn TrialPlace>);
+        self.trial_server().try_map(boxed)
     }
 
     fn log(&self, streams: usize) -> Result<Option<Available<LogSpeed>>> {
-        Ok(Some(match self.trial_server() {
-            Available::Yes(server) => {
-                let wal = wal::measure(&server, streams, WAL_PATIENCE)?;
-                Available::Yes(LogSpeed {
-                    is_flushed: self.server.wal.is_flushed,
-                    ..wal
-                })
-            }
-            Available::No(why) => Available::No(why),
-        }))
+        let measured = self.trial_server().try_map(|server| {
+            Ok(LogSpeed {
+                is_flushed: self.server.wal.is_flushed,
+                ..wal::measure(&server, streams, WAL_PATIENCE)?
+            })
+        });
+        measured.map(Some)
     }
 
     fn beside_rows(&self, piece: &PieceOfWork<'_>, measured: &MeasuredLoad) -> SecondsBesideRows {

@@ -121,7 +121,11 @@ impl<'a> ServerLedger<'a> {
         work: impl AsyncFnOnce(&Session, &Ledger) -> std::result::Result<T, E>,
     ) -> Result<T> {
         let Sessions::Own(own) = &self.sessions else {
-            unreachable!("a plan changes nothing");
+            return Err(Error::Unsuitable {
+                what: "a plan was asked to change the ledger".to_owned(),
+                hint: "this is a mistake in Inrush, and nothing was changed; report it with the package"
+                    .to_owned(),
+            });
         };
         own.runtime.block_on(async {
             let session = open(&own.address, name).await?;

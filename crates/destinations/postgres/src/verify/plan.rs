@@ -49,7 +49,7 @@ impl Comparison {
         VerifyPlan {
             columns: Vec::new(),
             summed: Vec::new(),
-            engine: self.sums(),
+            destination: self.sums(),
         }
     }
 
