@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush, Outcome
+from harness.command import (
+    CLEAN,
+    FAILED,
+    LOADED_WITH_REJECTS,
+    REJECT_LIMIT,
+    USAGE,
+    Inrush,
+    Outcome,
+)
 from harness.packages import Value, flow, package
 from harness.servers import Database
 
@@ -122,3 +130,14 @@ def test_those_of_files_whose_names_tell_their_form_are_replayed(inrush: Inrush,
     (path,) = (folder / "rejects").glob("*.rejects")
     path.write_text(path.read_text().replace("x", "2"))
     inrush("rejects", "replay", folder.name).expect(CLEAN, "1 row: 1 loaded now")
+
+
+def test_those_of_a_run_that_has_switched_nothing_in_are_not_replayed(
+    inrush: Inrush, url: str
+) -> None:
+    """The target does not even exist, but that is not the reason."""
+    inrush.write("rows.csv", "n\n1\nx\n")
+    path = inrush.write("package.toml", package(url, flow("t", "rows.csv", columns=["n integer"])))
+    (folder,) = inrush("run", path).expect(REJECT_LIMIT).run_folders()
+    replay = inrush("rejects", "replay", folder.name)
+    replay.expect(USAGE, "has not been switched in", "run the same command again")
