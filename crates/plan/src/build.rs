@@ -148,15 +148,13 @@ pub fn build<T: TargetPlanner>(
     options: &PlanOptions<'_>,
 ) -> Result<Built<T::Flow, T::Earlier>, T::Error> {
     require_of_run(&package.run, options, planner.abilities())?;
-    let targets = targets(planner, package)?;
-    let names = targets.iter().map(|(_, sql)| planner.compared(sql));
-    let names: Vec<String> = names.collect();
+    let (targets, names) = targets(planner, package)?;
     let run_key = identity::run_key(&package.name, &names);
     let runs = PackageRuns::new(ledger, &run_key);
     planner.see_runs(&runs)?;
     let mut notes = Vec::new();
     let mut flows = Vec::new();
-    for (flow, (target, _)) in package.flows.iter().zip(&targets) {
+    for (flow, target) in package.flows.iter().zip(&targets) {
         let asked = FlowToPlan {
             package,
             flow,
@@ -208,7 +206,6 @@ pub fn build<T: TargetPlanner>(
     } = planner.facts(&flows);
     let readings = flows.iter_mut().map(|flow| &mut flow.reading);
     outputs::settle(package, readings.collect())?;
-    drop(runs);
     let facts = PlanFacts {
         package: package.name.clone(),
         package_hash,
@@ -238,18 +235,17 @@ pub fn build<T: TargetPlanner>(
     })
 }
 
-/// The target of each flow, with its name in SQL. Two flows with the same target are refused, even if they write its name
-/// differently.
-fn targets<T: TargetPlanner>(
-    planner: &T,
-    package: &Package,
-) -> Result<Vec<(T::Name, String)>, T::Error> {
-    let mut targets: Vec<(T::Name, String)> = Vec::new();
+/// The targets of flows, and the names by which they are compared.
+type Targets<T> = (Vec<<T as TargetPlanner>::Name>, Vec<String>);
+
+/// Finds the target of each flow. Two flows with the same target are refused, even if they write its name differently.
+fn targets<T: TargetPlanner>(planner: &T, package: &Package) -> Result<Targets<T>, T::Error> {
+    let mut targets = Vec::with_capacity(package.flows.len());
+    let mut names: Vec<String> = Vec::with_capacity(package.flows.len());
     for flow in &package.flows {
         let (target, sql) = planner.target(flow)?;
-        let is_same =
-            |(_, known): &(T::Name, String)| planner.compared(known) == planner.compared(&sql);
-        if let Some(first) = targets.iter().position(is_same) {
+        let name = planner.compared(&sql);
+        if let Some(first) = names.iter().position(|known| *known == name) {
             return Err(T::Error::from(PlanError::Mismatch {
                 flow: flow.shown_name().to_owned(),
                 what: format!(
@@ -259,7 +255,8 @@ fn targets<T: TargetPlanner>(
                 hint: "load all rows of a table by one flow, or name another table".to_owned(),
             }));
         }
-        targets.push((target, sql));
+        targets.push(target);
+        names.push(name);
     }
-    Ok(targets)
+    Ok((targets, names))
 }

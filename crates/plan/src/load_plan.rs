@@ -23,6 +23,19 @@ pub struct LoadPlan {
     pub flows: Vec<Arc<LoadFlow>>,
 }
 
+impl LoadPlan {
+    /// The parts that a planner shares.
+    pub fn of<'a>(
+        facts: &Arc<PlanFacts>,
+        flows: impl Iterator<Item = &'a Arc<LoadFlow>>,
+    ) -> LoadPlan {
+        LoadPlan {
+            facts: Arc::clone(facts),
+            flows: flows.map(Arc::clone).collect(),
+        }
+    }
+}
+
 /// Most callers need the facts.
 impl Deref for LoadPlan {
     type Target = PlanFacts;

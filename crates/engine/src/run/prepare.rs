@@ -73,8 +73,7 @@ pub fn prepare(
         kept,
         unwanted,
     } = entered;
-    let mut run = PreparedRun::new(plan, open, is_resumed, folder);
-    run.kept = kept;
+    let mut run = PreparedRun::new(plan, open, is_resumed, kept, folder);
     prepared::forget(&mut run, &unwanted)?;
     fault::reach(options.fault.as_deref(), FaultPoint::RunEntered);
     if run.resumed {

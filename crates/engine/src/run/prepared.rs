@@ -80,11 +80,12 @@ pub struct KeptRecord {
 }
 
 impl PreparedRun {
-    /// A run without kept work so far.
+    /// A run that keeps these units of earlier attempts.
     pub fn new(
         plan: LoadPlan,
         open: Box<dyn OpenRun>,
         resumed: bool,
+        kept: KeptUnits,
         folder: RunFolder,
     ) -> PreparedRun {
         PreparedRun {
@@ -98,7 +99,7 @@ impl PreparedRun {
             fed_files: FedFiles::default(),
             sharing: BTreeMap::new(),
             rejects: Vec::new(),
-            kept: KeptUnits::default(),
+            kept,
             notes: Vec::new(),
             finished: Mutex::default(),
         }

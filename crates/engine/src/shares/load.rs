@@ -114,11 +114,8 @@ fn join(
     let JoinedRun { mut plan, open } = planned.join(&sent.run, &holder())?;
     sent.settle(&mut plan);
     announcements::planned(&plan, options);
-    let mut run = PreparedRun::new(plan, open, true, folder);
-    let (record, flows) = (run.open.record(), &run.plan.flows);
-    let (kept, _) = kept_units::in_ledger(planner.ledger(), record, flows, |_| true)?;
-    run.kept = kept;
-    Ok(run)
+    let (kept, _) = kept_units::in_ledger(planner.ledger(), open.record(), &plan.flows, |_| true)?;
+    Ok(PreparedRun::new(plan, open, true, kept, folder))
 }
 
 /// Gives signs of life to the process that holds the run, until it is dropped. A suspended process gives none.

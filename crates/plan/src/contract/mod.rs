@@ -118,13 +118,6 @@ impl DerefMut for ContractFlow {
 impl ContractPlan {
     /// The plan as the engine runs it.
     pub fn to_load_plan(&self) -> LoadPlan {
-        LoadPlan {
-            facts: Arc::clone(&self.facts),
-            flows: self
-                .flows
-                .iter()
-                .map(|flow| Arc::clone(&flow.load))
-                .collect(),
-        }
+        LoadPlan::of(&self.facts, self.flows.iter().map(|flow| &flow.load))
     }
 }

@@ -155,14 +155,7 @@ pub enum Earlier {
 impl Plan {
     /// The plan as the engine runs it.
     pub fn to_load_plan(&self) -> LoadPlan {
-        LoadPlan {
-            facts: Arc::clone(&self.facts),
-            flows: self
-                .flows
-                .iter()
-                .map(|flow| Arc::clone(&flow.load))
-                .collect(),
-        }
+        LoadPlan::of(&self.facts, self.flows.iter().map(|flow| &flow.load))
     }
 
     /// True if all rows are loaded in the transaction of the switch, so that one session loads everything.
