@@ -37,6 +37,18 @@ def test_it_says_if_the_package_has_changed_since(make_job: MakeJob) -> None:
     job.assert_done()
 
 
+@pytest.mark.clause("D-26", "D-23")
+def test_a_run_that_resumes_with_a_changed_package_has_loaded_by_it(make_job: MakeJob) -> None:
+    job = make_job(mode="append")
+    filled(job.place, job.inrush, [])
+    job.killed_at("after_unit_commit")
+    # The committed units do not depend on the limit.
+    job.package.write_text(job.package.read_text() + "\n[flow.rejects]\nrows_max = 7\n")
+    job.run().expect(CLEAN)
+    job.assert_done()
+    assert "before the package was changed" not in job.run().expect(CLEAN, "already loaded").said
+
+
 @pytest.mark.clause("D-26")
 def test_again_loads_once_more(make_job: MakeJob) -> None:
     job = make_job(mode="append")

@@ -25,6 +25,26 @@ def test_a_second_run_is_refused(job: Job, point: str) -> None:
 
 
 @pytest.mark.clause("D-28")
+def test_check_says_that_a_run_is_in_progress(job: Job) -> None:
+    with job.stopped_at("before_switch") as running:
+        process = str(running.process.pid)
+        checked = job.inrush("check", job.package)
+        # A database file is open in one process at a time.
+        if checked.status == CLEAN:
+            checked.expect(CLEAN, "Not now", "in progress", process)
+        else:
+            checked.expect(FAILED, process)
+        running.process.kill()
+        running.wait()
+    # The run is still held by a session that the server has not ended yet.
+    job.place.wait_for_no_session()
+    stopped = job.inrush("check", job.package).expect(CLEAN, "is not published")
+    assert "Not now" not in stopped.said
+    job.run().expect(CLEAN)
+    job.assert_done()
+
+
+@pytest.mark.clause("D-28")
 def test_cleanup_leaves_a_run_at_work_alone(job: Job) -> None:
     with job.stopped_at("before_switch") as running:
         job.inrush("cleanup", *job.place.words)

@@ -6,13 +6,13 @@
 
 use std::ops::DerefMut;
 
-use inrush_destination::{Abilities, RunLedger};
+use inrush_destination::{Abilities, RunLedger, RunRecord};
 use inrush_package::{Flow, LoadOrder, Package};
 use inrush_rows::ids::RunKey;
 
 use crate::abilities::{require_of_flow, require_of_run};
 use crate::earlier::package_runs::PackageRuns;
-use crate::earlier::{self, EarlierRun, EarlierWork};
+use crate::earlier::{self, Earlier, EarlierWork};
 use crate::error::PlanError;
 use crate::load_flow::LoadFlow;
 use crate::load_plan::{LedgerRecords, PlanFacts, ServerReport};
@@ -27,8 +27,8 @@ pub trait TargetPlanner {
     type Name;
     /// A planned flow: the engine's part, and what the destination knows beside it.
     type Flow: DerefMut<Target = LoadFlow>;
-    /// The work of an earlier run.
-    type Earlier;
+    /// The part of an earlier run's work that a plan keeps.
+    type Work;
     /// The error of a call that asks the destination.
     type Error: From<PlanError> + From<inrush_destination::Error> + PlanRefusal;
 
@@ -70,13 +70,13 @@ pub trait TargetPlanner {
         true
     }
 
-    /// Describes an earlier run, and the part of its work that the flows can keep.
-    fn earlier(
+    /// The part of the work of a run that has not been published which the flows can keep.
+    fn kept_work(
         &mut self,
-        run: EarlierRun,
+        run: &RunRecord,
         flows: &[Self::Flow],
         notes: &mut Vec<String>,
-    ) -> Result<Self::Earlier, Self::Error>;
+    ) -> Result<Self::Work, Self::Error>;
 
     /// Refuses to append inputs that a run has already appended, if the ledger does not know that run but the targets do. Not
     /// called if the user asks to load again.
@@ -87,12 +87,17 @@ pub trait TargetPlanner {
     fn check_targets(
         &mut self,
         flows: &mut [Self::Flow],
-        earlier: &Self::Earlier,
+        earlier: &Earlier<Self::Work>,
         notes: &mut Vec<String>,
     ) -> Result<(), Self::Error>;
 
     /// The most memory of the load.
-    fn memory(&self, flows: &[Self::Flow], streams: usize, earlier: &Self::Earlier) -> MemoryBound;
+    fn memory(
+        &self,
+        flows: &[Self::Flow],
+        streams: usize,
+        earlier: &Earlier<Self::Work>,
+    ) -> MemoryBound;
 
     /// Facts about the destination, and about how it loads.
     fn facts(&self, flows: &[Self::Flow]) -> DestinationFacts;
@@ -131,13 +136,13 @@ pub struct DestinationFacts {
 }
 
 /// A plan that still lacks its hash.
-pub struct Built<F, E> {
+pub struct Built<F, W> {
     /// The facts about the whole plan, with an empty hash.
     pub facts: PlanFacts,
     /// The flows.
     pub flows: Vec<F>,
-    /// The work of an earlier run.
-    pub earlier: E,
+    /// The earlier run that matters.
+    pub earlier: Earlier<W>,
 }
 
 /// Makes the plan of a resolved package, apart from its hash. Nothing is changed.
@@ -146,7 +151,7 @@ pub fn build<T: TargetPlanner>(
     ledger: &dyn RunLedger,
     package: &Package,
     options: &PlanOptions<'_>,
-) -> Result<Built<T::Flow, T::Earlier>, T::Error> {
+) -> Result<Built<T::Flow, T::Work>, T::Error> {
     require_of_run(&package.run, options, planner.abilities())?;
     let (targets, names) = targets(planner, package)?;
     let run_key = identity::run_key(&package.name, &names);
@@ -185,13 +190,20 @@ pub fn build<T: TargetPlanner>(
             let found = &mut flows;
             earlier::find::<_, T::Error>(&runs, &package_hash, found, options, &mut notes)?
         }
-        false => EarlierWork::of(EarlierRun::None),
+        false => EarlierWork::of(Earlier::None),
     };
     let is_asked_again = options.again || options.is_replay;
-    if planner.can_read_ledger() && matches!(earlier, EarlierRun::None) && !is_asked_again {
+    if planner.can_read_ledger() && matches!(earlier, Earlier::None) && !is_asked_again {
         options.or_note(planner.refuse_lost_ledger(&run_key, &flows))?;
     }
-    let earlier = planner.earlier(earlier, &flows, &mut notes)?;
+    let earlier = match earlier {
+        Earlier::None => Earlier::None,
+        Earlier::Loaded(run) => Earlier::Loaded(run),
+        Earlier::Unpublished { run, work: () } => Earlier::Unpublished {
+            work: planner.kept_work(&run, &flows, &mut notes)?,
+            run,
+        },
+    };
     planner.check_targets(&mut flows, &earlier, &mut notes)?;
     let memory = planner.memory(&flows, streams, &earlier);
     let DestinationFacts {

@@ -12,6 +12,8 @@ use inrush_scan::{DialectTrim, ExtraFields, MissingFields, PositionUnit, Termina
 use inrush_source::{InputKind, Split};
 
 use crate::abilities::lacking_names;
+use crate::earlier::{Earlier, KeptCount};
+use crate::ledger::moment_text;
 use crate::load_plan::PlanFacts;
 use crate::memory::MemoryBound;
 use crate::reading::Reading;
@@ -61,13 +63,52 @@ pub fn fmt_memory(f: &mut fmt::Formatter<'_>, memory: &MemoryBound, more: &str) 
     )
 }
 
-/// Words for the units of a stopped run that the plan keeps and drops.
-pub fn kept_words(kept: usize, dropped: usize) -> String {
-    let kept = counted(kept as u64, "unit");
-    match dropped {
-        0 => format!("{kept} kept"),
-        _ => format!("{kept} kept, {dropped} dropped because files or settings changed"),
+/// The earlier run that matters, and what the plan keeps of its work.
+pub fn fmt_earlier(
+    f: &mut fmt::Formatter<'_>,
+    facts: &PlanFacts,
+    earlier: &Earlier<KeptCount>,
+) -> fmt::Result {
+    if !facts.nothing_new.is_empty() {
+        return told!(
+            f,
+            "Earlier      {}; nothing is left to do",
+            facts.nothing_new.join("; ")
+        );
     }
+    match earlier {
+        Earlier::None => Ok(()),
+        Earlier::Loaded(run) => told!(
+            f,
+            "Earlier      loaded already by run {} ({}); nothing is left to do",
+            run.name,
+            run.switched_at_microseconds
+                .map_or_else(|| "?".to_owned(), moment_text)
+        ),
+        Earlier::Unpublished { run, work } => told!(
+            f,
+            "Earlier      run {} is not published (begun {}): {}",
+            run.name,
+            moment_text(run.started_at_microseconds),
+            kept_words(work)
+        ),
+    }
+}
+
+/// Words for the units of an unpublished run that the plan keeps and drops.
+fn kept_words(work: &KeptCount) -> String {
+    let mut words = format!("{} kept", counted(work.units as u64, "unit"));
+    if work.in_part > 0 {
+        let _ = write!(words, ", {} of them in part", work.in_part);
+    }
+    if work.dropped > 0 {
+        let _ = write!(
+            words,
+            ", {} dropped because files or settings changed",
+            work.dropped
+        );
+    }
+    words
 }
 
 /// Lines about columns that are read in an unusual way, and about rows that already have types.

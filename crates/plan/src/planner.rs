@@ -23,6 +23,7 @@ use inrush_rows::ids::{RunName, UnitKey};
 
 use crate::destination_error::DestinationError;
 use crate::earlier::kept_units::KeptUnits;
+use crate::earlier::{Earlier, KeptCount};
 use crate::error::PlanError;
 use crate::load_plan::LoadPlan;
 use crate::options::PlanOptions;
@@ -78,7 +79,7 @@ pub trait PackagePlan {
     fn into_shown(self: Box<Self>) -> Box<dyn ShownPlan>;
 
     /// The earlier run of the package that matters for the plan.
-    fn earlier(&self) -> EarlierFound;
+    fn earlier(&self) -> Earlier<KeptCount>;
 
     /// The error with which a run would end if it began now, because another process holds the lock. `None` if no process is known to
     /// hold it.
@@ -110,24 +111,6 @@ pub trait PackagePlan {
 
     /// Joins a run that another process holds and has planned in the same way. `joiner` names the host and the process of the caller.
     fn join(self: Box<Self>, run: &RunRecord, joiner: &str) -> Result<JoinedRun, PlanError>;
-}
-
-/// An earlier run of the package that matters for a plan.
-#[derive(Clone, Debug)]
-pub enum EarlierFound {
-    /// There is none.
-    None,
-    /// It has loaded all inputs of the plan.
-    Loaded(Box<RunRecord>),
-    /// It stopped before its publish.
-    Stopped {
-        /// The run.
-        run: Box<RunRecord>,
-        /// The number of its units that are kept, at least in part.
-        kept: usize,
-        /// The number of units among them that are kept in part.
-        in_part: usize,
-    },
 }
 
 /// The engine's part of a run that is to be entered into the ledger. The plan has the rest.

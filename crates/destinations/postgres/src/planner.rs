@@ -6,10 +6,9 @@ use std::sync::Arc;
 use inrush_destination::{Address, MeasuredPlan, Result as ContractResult, RunLedger, RunRecord};
 use inrush_package::Package;
 use inrush_plan::destination_error::DestinationError;
+use inrush_plan::earlier::{Earlier, KeptCount};
 use inrush_plan::load_plan::LoadPlan;
-use inrush_plan::planner::{
-    EarlierFound, EnteredRun, JoinedRun, PackagePlan, Planner, RunEntry, ShownPlan,
-};
+use inrush_plan::planner::{EnteredRun, JoinedRun, PackagePlan, Planner, RunEntry, ShownPlan};
 use inrush_plan::units::work_items::Committed;
 use inrush_plan::{LoadUnit, PlanError, PlanOptions, UnitPlace};
 use inrush_rows::cancel::Stop;
@@ -19,7 +18,7 @@ use tokio::runtime::Handle;
 use super::ledger::{Ledger, LedgerError};
 use super::load::entry::Entry;
 use super::plan::begin_steps::{ENTER, LOCK};
-use super::plan::{self, Earlier, Plan};
+use super::plan::{self, Plan, ServerWork};
 use super::planned_server::{Control, PlannedServer};
 use super::preflight::{MeasuredServer, TrialFacts};
 use super::server_ledger::ServerLedger;
@@ -121,21 +120,8 @@ impl PackagePlan for PlanOfServer {
         Box::new(self.plan)
     }
 
-    fn earlier(&self) -> EarlierFound {
-        match &self.plan.earlier {
-            Earlier::None => EarlierFound::None,
-            Earlier::Loaded(run) => EarlierFound::Loaded(run.clone()),
-            Earlier::Stopped {
-                run,
-                kept,
-                unfinished,
-                ..
-            } => EarlierFound::Stopped {
-                run: run.clone(),
-                kept: kept.len(),
-                in_part: unfinished.len(),
-            },
-        }
+    fn earlier(&self) -> Earlier<KeptCount> {
+        self.plan.earlier.map(ServerWork::count)
     }
 
     fn held(&self) -> Result<Option<DestinationError>, PlanError> {
@@ -148,15 +134,13 @@ impl PackagePlan for PlanOfServer {
     }
 
     fn committed<'a>(&'a self, _: UnitPlace, unit: &LoadUnit) -> Committed<'a> {
-        match &self.plan.earlier {
-            Earlier::Stopped {
-                kept, unfinished, ..
-            } => match unfinished.get(&unit.key) {
-                Some(splits) => Committed::Splits(Box::new(|key| splits.contains(key))),
-                None if kept.contains(&unit.key) => Committed::All,
-                None => Committed::Nothing,
-            },
-            _ => Committed::Nothing,
+        let Some(work) = self.plan.earlier.work() else {
+            return Committed::Nothing;
+        };
+        match work.unfinished.get(&unit.key) {
+            Some(splits) => Committed::Splits(Box::new(|key| splits.contains(key))),
+            None if work.kept.contains(&unit.key) => Committed::All,
+            None => Committed::Nothing,
         }
     }
 

@@ -12,9 +12,11 @@ use std::path::Path;
 use inrush_destination::Address;
 use inrush_package::Package;
 use inrush_plan::contract::{ContractPlanner, OpenDestination};
+use inrush_plan::destination_error::DestinationError;
 use inrush_plan::load_plan::LoadPlan;
 use inrush_plan::planner::{Planner, ShownPlan};
 use inrush_plan::{ContentChecks, Reading};
+use inrush_rows::told;
 use tokio::runtime::Handle;
 
 use crate::error::Error;
@@ -54,7 +56,12 @@ impl<'a> Driver<'a> {
         let contents = ContentChecks::default();
         let plan_options = options.plan_options(&package.run, &*sources, &contents, false);
         let plan = planner.plan(package, &plan_options)?;
+        let held = match plan.earlier().is_loaded() {
+            true => None,
+            false => plan.held()?,
+        };
         Ok(Checked {
+            held,
             load: plan.load_plan(),
             shown: plan.into_shown(),
         })
@@ -117,6 +124,8 @@ impl<'a> Driver<'a> {
 pub struct Checked {
     load: LoadPlan,
     shown: Box<dyn ShownPlan>,
+    /// The error with which a run would end now, because another process holds the lock.
+    held: Option<DestinationError>,
 }
 
 impl Checked {
@@ -138,6 +147,10 @@ impl Checked {
 
 impl fmt::Display for Checked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.shown.fmt(f)
+        self.shown.fmt(f)?;
+        match &self.held {
+            None => Ok(()),
+            Some(held) => told!(f, "\nNot now\n  {held}; a run is refused until it ends"),
+        }
     }
 }

@@ -4,7 +4,8 @@ use std::time::Instant;
 
 use inrush_package::Package;
 use inrush_plan::PlanOptions;
-use inrush_plan::planner::{EarlierFound, PackagePlan};
+use inrush_plan::earlier::{Earlier, KeptCount};
+use inrush_plan::planner::PackagePlan;
 use inrush_rows::exit_status::ExitStatus;
 use inrush_rows::finding::Finding;
 
@@ -63,7 +64,7 @@ pub fn preflight(
             .push(findings::of_error(&Error::Destination(held)));
         return Ok(());
     }
-    if matches!(earlier, EarlierFound::Loaded(_)) || plan.flows.is_empty() {
+    if earlier.is_loaded() || plan.flows.is_empty() {
         return Ok(());
     }
     planned.rehearse_members();
@@ -81,19 +82,20 @@ pub fn preflight(
 }
 
 /// The findings of the plan itself. A run of the package that is in progress is not reported as stopped.
-fn of_plan(plan: &dyn PackagePlan, earlier: &EarlierFound, is_held: bool) -> Vec<Finding> {
+fn of_plan(plan: &dyn PackagePlan, earlier: &Earlier<KeptCount>, is_held: bool) -> Vec<Finding> {
     let mut found = Vec::new();
     if let Err(error) = plan.shown().require_runnable() {
         found.push(findings::of_refusal(&error));
     }
     match earlier {
-        EarlierFound::None => {}
-        EarlierFound::Loaded(run) => found.push(findings::loaded_already(&run.name)),
-        EarlierFound::Stopped { .. } if is_held => {}
-        EarlierFound::Stopped { run, kept, in_part } => found.push(Finding::tells(format!(
-            "run {} of this package stopped; {kept} of its units are kept{}, and the run resumes from them",
+        Earlier::None => {}
+        Earlier::Loaded(run) => found.push(findings::loaded_already(&run.name)),
+        Earlier::Unpublished { .. } if is_held => {}
+        Earlier::Unpublished { run, work } => found.push(Finding::tells(format!(
+            "run {} of this package stopped; {} of its units are kept{}, and the run resumes from them",
             run.name,
-            match in_part {
+            work.units,
+            match work.in_part {
                 0 => String::new(),
                 parts => format!(", {parts} of them in part"),
             }

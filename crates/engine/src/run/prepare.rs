@@ -2,9 +2,10 @@
 
 use inrush_fault::{self as fault, FaultPoint};
 use inrush_package::Package;
+use inrush_plan::earlier::Earlier;
 use inrush_plan::ledger::{Account, accounts_of_targets};
 use inrush_plan::load_plan::LoadPlan;
-use inrush_plan::planner::{EarlierFound, EnteredRun, Planner, RunEntry};
+use inrush_plan::planner::{EnteredRun, Planner, RunEntry};
 use inrush_plan::{ContentChecks, PlanError};
 use inrush_rows::ids::RunName;
 
@@ -109,7 +110,7 @@ fn enter(
             Some(replayed) => replayed.explained(error),
             None => error.into(),
         })?;
-        if let EarlierFound::Loaded(run) = plan.earlier() {
+        if let Earlier::Loaded(run) = plan.earlier() {
             let plan = plan.load_plan();
             let targets = plan.flows.iter().map(|flow| flow.reading.target.as_str());
             let targets: Vec<&str> = targets.collect();

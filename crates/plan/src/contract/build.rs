@@ -3,18 +3,16 @@
 use std::sync::Arc;
 
 use inrush_destination::{
-    Abilities, Ability, Destination, OwnMemory, RunSteps, StepsRequest, StepsTarget, Streams,
-    TargetName,
+    Abilities, Ability, Destination, OwnMemory, RunRecord, RunSteps, StepsRequest, StepsTarget,
+    Streams, TargetName,
 };
 use inrush_package::{Flow, Package, RunSettings};
 use inrush_rows::ids::{RunId, RunKey};
 
 use super::flow::ContractFlowPlanner;
-use super::{
-    ContractEarlier, ContractFlow, ContractPlan, abilities, earlier, members, refuse, units,
-};
+use super::{ContractFlow, ContractPlan, ContractWork, abilities, earlier, members, refuse, units};
 use crate::build::{self, Built, DestinationFacts, FlowToPlan, TargetPlanner};
-use crate::earlier::EarlierRun;
+use crate::earlier::Earlier;
 use crate::earlier::package_runs::PackageRuns;
 use crate::load_plan::{LedgerRecords, ServerReport};
 use crate::memory::LoadMemory;
@@ -83,7 +81,7 @@ impl ContractTargets<'_> {
 impl TargetPlanner for ContractTargets<'_> {
     type Name = TargetName;
     type Flow = ContractFlow;
-    type Earlier = ContractEarlier;
+    type Work = ContractWork;
     type Error = PlanError;
 
     fn abilities(&self) -> &Abilities {
@@ -137,19 +135,13 @@ impl TargetPlanner for ContractTargets<'_> {
         members::refuse_targets(flows)
     }
 
-    fn earlier(
+    fn kept_work(
         &mut self,
-        run: EarlierRun,
+        run: &RunRecord,
         flows: &[ContractFlow],
         notes: &mut Vec<String>,
-    ) -> Result<ContractEarlier, PlanError> {
-        match run {
-            EarlierRun::None => Ok(ContractEarlier::None),
-            EarlierRun::Loaded(run) => Ok(ContractEarlier::Loaded { run: Box::new(run) }),
-            EarlierRun::Stopped(run) => {
-                earlier::stopped(self.destination, run, flows, self.options, notes)
-            }
-        }
+    ) -> Result<ContractWork, PlanError> {
+        earlier::kept_work(self.destination, run, flows, self.options, notes)
     }
 
     fn refuse_lost_ledger(
@@ -163,13 +155,13 @@ impl TargetPlanner for ContractTargets<'_> {
     fn check_targets(
         &mut self,
         flows: &mut [ContractFlow],
-        earlier: &ContractEarlier,
+        earlier: &Earlier<ContractWork>,
         _: &mut Vec<String>,
     ) -> Result<(), PlanError> {
-        if let ContractEarlier::Stopped { kept, in_parts, .. } = earlier {
-            units::resume(flows, kept, in_parts);
+        if let Some(work) = earlier.work() {
+            units::resume(flows, &work.kept, &work.in_parts);
         }
-        if !matches!(earlier, ContractEarlier::Loaded { .. }) {
+        if !earlier.is_loaded() {
             for flow in flows {
                 self.options.or_note(refuse::filled(flow))?;
             }
@@ -181,7 +173,7 @@ impl TargetPlanner for ContractTargets<'_> {
         &self,
         flows: &[ContractFlow],
         streams: usize,
-        earlier: &ContractEarlier,
+        earlier: &Earlier<ContractWork>,
     ) -> MemoryBound {
         let load = LoadMemory {
             streams,
@@ -193,7 +185,7 @@ impl TargetPlanner for ContractTargets<'_> {
                 OwnMemory::None | OwnMemory::Unknown => 0,
             } + members::bytes(flows),
             file_bytes: FILE_BYTES,
-            is_resumed: matches!(earlier, ContractEarlier::Stopped { .. }),
+            is_resumed: earlier.work().is_some(),
         };
         MemoryBound::of_flows(flows, &load)
     }
@@ -219,9 +211,9 @@ impl TargetPlanner for ContractTargets<'_> {
 /// The steps of the run at the destination; none if nothing is left to do.
 fn steps_of(destination: &dyn Destination, plan: &ContractPlan) -> Result<RunSteps, PlanError> {
     let resumes = match &plan.earlier {
-        ContractEarlier::Loaded { .. } => return Ok(RunSteps::default()),
-        ContractEarlier::Stopped { run, .. } => Some(run.run_id),
-        ContractEarlier::None => None,
+        Earlier::Loaded(_) => return Ok(RunSteps::default()),
+        Earlier::Unpublished { run, .. } => Some(run.run_id),
+        Earlier::None => None,
     };
     let flows = plan.flows.iter();
     let targets = flows.map(|flow| StepsTarget {

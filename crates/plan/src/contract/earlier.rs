@@ -8,29 +8,29 @@ use inrush_rows::ids::{RunKey, UnitKey};
 use inrush_rows::plural::counted;
 
 use super::unplanned::UnplannedUnits;
-use super::{ContractEarlier, ContractFlow};
+use super::{ContractFlow, ContractWork};
 use crate::earlier::changed::{self, FilesBefore, PlannedFiles};
 use crate::ledger::each_record;
 use crate::{PlanError, PlanOptions, UnitAccounts, UnitIndex, identity};
 
-/// The work of a stopped run that the plan can keep.
-pub fn stopped(
+/// The part of an unpublished run's work that the plan can keep.
+pub fn kept_work(
     destination: &dyn Destination,
-    run: RunRecord,
+    run: &RunRecord,
     flows: &[ContractFlow],
     options: &PlanOptions<'_>,
     notes: &mut Vec<String>,
-) -> Result<ContractEarlier, PlanError> {
+) -> Result<ContractWork, PlanError> {
     let planned: Vec<PlannedFiles<'_>> = flows.iter().map(|flow| PlannedFiles::of(flow)).collect();
     let index = UnitIndex::new(flows);
     let mut before = FilesBefore::new(&planned);
     let mut kept = UnitAccounts::none(flows);
     let mut in_parts = BTreeSet::new();
     let mut dropped_keys = BTreeSet::new();
-    // Targets that do not keep all rows of the stopped run.
+    // Targets that do not keep all rows of the run.
     let mut losing: BTreeSet<String> = BTreeSet::new();
     let mut unplanned = UnplannedUnits::new(flows);
-    each_record(destination, &run, &mut |record| {
+    each_record(destination, run, &mut |record| {
         record.splits.iter().for_each(|split| before.see(split));
         match index.place_of(&record) {
             Some(place) => {
@@ -96,8 +96,7 @@ pub fn stopped(
     notes.extend(changed::note(&found.changed));
     notes.extend(identity::another_version(&run.name, &dropped_keys));
     notes.extend(unplanned.notes(&run.name));
-    Ok(ContractEarlier::Stopped {
-        run: Box::new(run),
+    Ok(ContractWork {
         kept,
         in_parts,
         dropped: dropped_keys.len(),

@@ -4,7 +4,7 @@
 //! [`ContractPlanner`] (`planner.rs`) makes plans and begins their runs. [`crate::build`] has the order of the steps of a plan, and
 //! `build.rs` here has what this planner does at each step. `flow.rs` plans one flow, with `columns.rs`, `bounds.rs`, `merge.rs`,
 //! `members.rs` and `units.rs`. `abilities.rs` has the abilities that a package may ask for, and `refuse.rs` refuses targets. `earlier.rs`
-//! finds the units of a stopped run that are kept, and `unplanned.rs` the reasons why others are not. `print.rs` prints a plan.
+//! finds the units of an unpublished run that are kept, and `unplanned.rs` the reasons why others are not. `print.rs` prints a plan.
 //! `measured.rs` and `scratch.rs` are for a preflight, and `member_numbers.rs` is for the run.
 
 mod abilities;
@@ -28,9 +28,10 @@ use std::collections::BTreeSet;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use inrush_destination::{Abilities, RunRecord, RunSteps, TargetFacts, TargetPlan};
+use inrush_destination::{Abilities, RunSteps, TargetFacts, TargetPlan};
 use inrush_rows::ids::RunId;
 
+use crate::earlier::{Earlier, KeptCount};
 use crate::load_flow::LoadFlow;
 use crate::load_plan::{LoadPlan, PlanFacts};
 use crate::{UnitAccounts, UnitPlace};
@@ -49,7 +50,7 @@ pub struct ContractPlan {
     /// The flows.
     pub flows: Vec<ContractFlow>,
     /// The units and rows of earlier runs of the same package.
-    pub earlier: ContractEarlier,
+    pub earlier: Earlier<ContractWork>,
     /// The steps of the run at the destination.
     pub steps: RunSteps,
     /// The runs of the package that were switched before its flows were planned. If there are others when the run holds its
@@ -77,27 +78,29 @@ pub struct ContractFlow {
     pub facts: Option<TargetFacts>,
 }
 
-/// The results and remains of earlier runs of the same package.
+/// The part of an unpublished run's work that a plan keeps.
 #[derive(Clone, Debug)]
-pub enum ContractEarlier {
-    /// There is none that matters.
-    None,
-    /// All inputs of the plan are loaded already.
-    Loaded {
-        /// The run.
-        run: Box<RunRecord>,
-    },
-    /// Units of a stopped run.
-    Stopped {
-        /// The run.
-        run: Box<RunRecord>,
-        /// Units that are kept: the plan has them, and their files still have the text that was loaded.
-        kept: UnitAccounts,
-        /// Units that the run has begun to load by several streams: parts of these are kept.
-        in_parts: BTreeSet<UnitPlace>,
-        /// Units of the run that the plan cannot use.
-        dropped: usize,
-    },
+pub struct ContractWork {
+    /// Units that are kept: the plan has them, and their files still have the text that was loaded.
+    pub kept: UnitAccounts,
+    /// Units that the run has begun to load by several streams: parts of these are kept.
+    pub in_parts: BTreeSet<UnitPlace>,
+    /// The number of units of the run that the plan cannot use.
+    pub dropped: usize,
+}
+
+impl ContractWork {
+    /// How much of the run's work is kept.
+    fn count(&self) -> KeptCount {
+        let in_parts = self.in_parts.iter();
+        KeptCount {
+            units: self.kept.count(),
+            in_part: in_parts
+                .filter(|place| self.kept.get(**place).is_some())
+                .count(),
+            dropped: self.dropped,
+        }
+    }
 }
 
 /// Most callers need the part that does not depend on the destination.

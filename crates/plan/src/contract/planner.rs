@@ -12,16 +12,14 @@ use inrush_rows::ids::RunId;
 
 use super::measured::MeasuredContract;
 use super::scratch::ScratchSettings;
-use super::{ContractEarlier, ContractPlan, build, member_numbers, print};
+use super::{ContractPlan, ContractWork, build, member_numbers, print};
 use crate::destination_error::DestinationError;
-use crate::earlier::kept_units;
 use crate::earlier::package_runs::PackageRuns;
+use crate::earlier::{Earlier, KeptCount, kept_units};
 use crate::error::PlanError;
 use crate::load_plan::LoadPlan;
 use crate::options::PlanOptions;
-use crate::planner::{
-    EarlierFound, EnteredRun, JoinedRun, PackagePlan, Planner, RunEntry, ShownPlan,
-};
+use crate::planner::{EnteredRun, JoinedRun, PackagePlan, Planner, RunEntry, ShownPlan};
 use crate::units::load_unit::LoadUnit;
 use crate::units::places::UnitPlace;
 use crate::units::unit_index::UnitAccounts;
@@ -104,28 +102,12 @@ impl PackagePlan for PlanOfDestination {
         Box::new(self.plan)
     }
 
-    fn earlier(&self) -> EarlierFound {
-        match &self.plan.earlier {
-            ContractEarlier::None => EarlierFound::None,
-            ContractEarlier::Loaded { run } => EarlierFound::Loaded(run.clone()),
-            ContractEarlier::Stopped {
-                run,
-                kept,
-                in_parts,
-                ..
-            } => EarlierFound::Stopped {
-                run: run.clone(),
-                kept: kept.count(),
-                in_part: in_parts
-                    .iter()
-                    .filter(|place| kept.get(**place).is_some())
-                    .count(),
-            },
-        }
+    fn earlier(&self) -> Earlier<KeptCount> {
+        self.plan.earlier.map(ContractWork::count)
     }
 
     fn held(&self) -> Result<Option<DestinationError>, PlanError> {
-        let ContractEarlier::Stopped { run, .. } = &self.plan.earlier else {
+        let Earlier::Unpublished { run, .. } = &self.plan.earlier else {
             return Ok(None);
         };
         if self.opened.destination.is_held(run)? != Some(true) {
@@ -141,13 +123,10 @@ impl PackagePlan for PlanOfDestination {
 
     /// The plan does not know which parts of a unit are committed if several streams fill it, so all of it counts as left.
     fn committed<'a>(&'a self, place: UnitPlace, unit: &LoadUnit) -> Committed<'a> {
-        match &self.plan.earlier {
-            ContractEarlier::Stopped { kept, .. }
-                if !unit.is_shared && kept.get(place).is_some() =>
-            {
-                Committed::All
-            }
-            _ => Committed::Nothing,
+        let is_kept = |work: &ContractWork| work.kept.get(place).is_some();
+        match !unit.is_shared && self.plan.earlier.work().is_some_and(is_kept) {
+            true => Committed::All,
+            false => Committed::Nothing,
         }
     }
 
@@ -165,8 +144,10 @@ impl PackagePlan for PlanOfDestination {
         let PlanOfDestination { mut plan, opened } = *self;
         let destination = &*opened.destination;
         let (takes_over, wanted) = match &mut plan.earlier {
-            ContractEarlier::Stopped { run, kept, .. } => (Some(run.run_id), std::mem::take(kept)),
-            _ => (None, UnitAccounts::default()),
+            Earlier::Unpublished { run, work } => {
+                (Some(run.run_id), std::mem::take(&mut work.kept))
+            }
+            Earlier::None | Earlier::Loaded(_) => (None, UnitAccounts::default()),
         };
         let open = destination.begin(&new_run(&plan, entry, takes_over), &targets(&plan))?;
         let is_resumed = takes_over.is_some();

@@ -9,11 +9,11 @@ use inrush_rows::plural::counted;
 use inrush_rows::quantity::bytes;
 use inrush_rows::told;
 
-use super::{ContractEarlier, ContractFlow, ContractPlan};
+use super::{ContractFlow, ContractPlan, ContractWork};
 use crate::Reading;
 use crate::plan_text::{
-    TARGET_LOADED, fmt_memory, fmt_notes, fmt_order, fmt_package, fmt_reading, fmt_type_changes,
-    inputs_words, kept_words, reject_limit, size_words, split_words,
+    TARGET_LOADED, fmt_earlier, fmt_memory, fmt_notes, fmt_order, fmt_package, fmt_reading,
+    fmt_type_changes, inputs_words, reject_limit, size_words, split_words,
 };
 use crate::script::{self, ScriptPart};
 use crate::units::load_unit::LoadUnit;
@@ -86,25 +86,10 @@ impl fmt::Display for ContractPlan {
             ),
         };
         fmt_memory(f, &self.memory, &more)?;
-        match &self.earlier {
-            ContractEarlier::None => {}
-            ContractEarlier::Loaded { run, .. } => told!(
-                f,
-                "Earlier      loaded already by run {}; nothing is left to do",
-                run.name
-            )?,
-            ContractEarlier::Stopped {
-                run, kept, dropped, ..
-            } => told!(
-                f,
-                "Earlier      run {} stopped: {}",
-                run.name,
-                kept_words(kept.count(), *dropped)
-            )?,
-        }
+        fmt_earlier(f, &self.facts, &self.earlier.map(ContractWork::count))?;
         fmt_steps(f, "\nEach session, when it is opened", &self.steps.session)?;
         fmt_steps(f, "\nBegin of the run", &self.steps.begin)?;
-        let is_loaded = matches!(self.earlier, ContractEarlier::Loaded { .. });
+        let is_loaded = self.earlier.is_loaded();
         for (place, flow) in self.flows.iter().enumerate() {
             fmt_flow(f, flow, is_loaded)?;
             if let Some(steps) = self.steps.units.get(place)
@@ -153,7 +138,7 @@ pub fn fmt_script(plan: &ContractPlan, f: &mut fmt::Formatter<'_>) -> fmt::Resul
     let all = [session, begin, publish, analyze];
     let is_statement = |step: &Step| !matches!(step.action, Action::Other(_));
     let has_sql = all.into_iter().chain(units).flatten().any(is_statement);
-    let is_loaded = matches!(plan.earlier, ContractEarlier::Loaded { .. });
+    let is_loaded = plan.earlier.is_loaded();
     let unit_part = |(place, (flow, steps)): (usize, (&ContractFlow, &Vec<Step>))| {
         let times = transactions_words(plan, place)?;
         let Reading { name, target, .. } = &flow.reading;
@@ -192,13 +177,9 @@ fn fmt_step(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
 /// How many transactions commit the rows of a flow, in words. `None` if all rows are kept from a stopped run.
 fn transactions_words(plan: &ContractPlan, place: usize) -> Option<String> {
     let flow = &plan.flows[place];
-    let (is_kept, has_parts): (&dyn Fn(usize) -> bool, bool) = match &plan.earlier {
-        ContractEarlier::Stopped { kept, in_parts, .. } => (
-            &|unit| kept.get((place, unit)).is_some(),
-            in_parts.iter().any(|(flow, _)| *flow == place),
-        ),
-        _ => (&|_| false, false),
-    };
+    let work = plan.earlier.work();
+    let is_kept = |unit| work.is_some_and(|work| work.kept.get((place, unit)).is_some());
+    let has_parts = work.is_some_and(|work| work.in_parts.iter().any(|(flow, _)| *flow == place));
     // Each stream takes parts of a fed file, and commits them in one transaction.
     if has_parts || flow.splits().any(|split| split.is_shared) {
         return Some("for each transaction:".to_owned());

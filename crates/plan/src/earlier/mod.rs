@@ -23,10 +23,64 @@ use crate::load_flow::LoadFlow;
 use crate::options::PlanOptions;
 use crate::reading::since;
 
-/// The earlier work that matters. `R` is the earlier run, as far as it is known.
-pub struct EarlierWork<R> {
+/// The earlier run of a package that matters for a plan. `W` is what the plan keeps of its work.
+#[derive(Clone, Debug)]
+pub enum Earlier<W> {
+    /// There is none.
+    None,
+    /// It has loaded all inputs of the plan.
+    Loaded(Box<RunRecord>),
+    /// It has not been published. It stopped, or it is in progress: a plan that is made without the lock does not know.
+    Unpublished {
+        /// The run.
+        run: Box<RunRecord>,
+        /// The part of its work that the plan keeps.
+        work: W,
+    },
+}
+
+impl<W> Earlier<W> {
+    /// True if all inputs of the plan are loaded already.
+    pub fn is_loaded(&self) -> bool {
+        matches!(self, Earlier::Loaded(_))
+    }
+
+    /// The work that is kept of a run which has not been published.
+    pub fn work(&self) -> Option<&W> {
+        match self {
+            Earlier::Unpublished { work, .. } => Some(work),
+            Earlier::None | Earlier::Loaded(_) => None,
+        }
+    }
+
+    /// The same run, with its work seen in another way.
+    pub fn map<V>(&self, see: impl FnOnce(&W) -> V) -> Earlier<V> {
+        match self {
+            Earlier::None => Earlier::None,
+            Earlier::Loaded(run) => Earlier::Loaded(run.clone()),
+            Earlier::Unpublished { run, work } => Earlier::Unpublished {
+                run: run.clone(),
+                work: see(work),
+            },
+        }
+    }
+}
+
+/// How much of a run's work is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct KeptCount {
+    /// The number of units that are kept, at least in part.
+    pub units: usize,
+    /// The number of units among them that are kept in part.
+    pub in_part: usize,
+    /// The number of units of the run that the plan cannot use, because their files or settings changed.
+    pub dropped: usize,
+}
+
+/// The earlier run that matters, before it is known what the plan can keep of it.
+pub struct EarlierWork {
     /// The earlier run.
-    pub run: R,
+    pub run: Earlier<()>,
     /// The indices, in ascending order, of the flows that are loaded already and were removed from the plan. Empty if all
     /// flows are loaded.
     pub left_out: Vec<usize>,
@@ -34,25 +88,15 @@ pub struct EarlierWork<R> {
     pub loaded_notes: Vec<String>,
 }
 
-impl<R> EarlierWork<R> {
+impl EarlierWork {
     /// This run alone.
-    pub fn of(run: R) -> EarlierWork<R> {
+    pub fn of(run: Earlier<()>) -> EarlierWork {
         EarlierWork {
             run,
             left_out: Vec::new(),
             loaded_notes: Vec::new(),
         }
     }
-}
-
-/// The earlier run that matters.
-pub enum EarlierRun {
-    /// No earlier run matters.
-    None,
-    /// It has loaded all files of the plan.
-    Loaded(RunRecord),
-    /// It stopped before its switch, so its units may be kept.
-    Stopped(RunRecord),
 }
 
 /// Finds the earlier run that matters. Adds notes about targets that lost the rows of the plan's files. If some flows are
@@ -64,13 +108,13 @@ pub fn find<F, E>(
     flows: &mut Vec<F>,
     options: &PlanOptions<'_>,
     notes: &mut Vec<String>,
-) -> Result<EarlierWork<EarlierRun>, E>
+) -> Result<EarlierWork, E>
 where
     F: Deref<Target = LoadFlow>,
     E: From<PlanError> + From<inrush_destination::Error>,
 {
     if let Some(run) = of_marks(runs, flows)? {
-        return Ok(EarlierWork::of(EarlierRun::Loaded(run)));
+        return Ok(EarlierWork::of(Earlier::Loaded(Box::new(run))));
     }
     let wanted: Vec<WantedFiles<'_>> = flows
         .iter()
@@ -81,7 +125,7 @@ where
         Found::Loaded { run, notes } => {
             return Ok(EarlierWork {
                 loaded_notes: notes,
-                ..EarlierWork::of(EarlierRun::Loaded(run.record.clone()))
+                ..EarlierWork::of(Earlier::Loaded(Box::new(run.record.clone())))
             });
         }
         Found::NotLoaded { left_out } => left_out,
@@ -90,11 +134,14 @@ where
     leave_out(flows, &left_out);
     // The flows that are left may all have nothing new.
     let run = match (of_marks(runs, flows)?, runs.latest_stopped()?) {
-        (Some(run), _) => EarlierRun::Loaded(run),
-        // `again` asks for a second load of rows that were switched in. A stopped run has switched nothing, so its units can
-        // be kept.
-        (None, Some(stopped)) => EarlierRun::Stopped(stopped.record.clone()),
-        (None, None) => EarlierRun::None,
+        (Some(run), _) => Earlier::Loaded(Box::new(run)),
+        // `again` asks for a second load of rows that were switched in. An unpublished run has switched nothing, so its
+        // units can be kept.
+        (None, Some(unpublished)) => Earlier::Unpublished {
+            run: Box::new(unpublished.record.clone()),
+            work: (),
+        },
+        (None, None) => Earlier::None,
     };
     Ok(EarlierWork {
         left_out,

@@ -309,17 +309,18 @@ impl Ledger {
         session: &Session,
         run: &RunRecord,
         holder: &str,
+        package_hash: &str,
     ) -> Result<StoredRun, LedgerError> {
         let doing = "taking the run over";
         self.end_backends(session, &run.name).await?;
         let sql = format!(
-            "UPDATE {} SET epoch = epoch + 1, holder = $2, held_since = now() \
+            "UPDATE {} SET epoch = epoch + 1, holder = $2, held_since = now(), package_hash = $3 \
              WHERE run_id = $1 AND state = 'loading' RETURNING {COLUMNS}",
             self.table("run")
         );
         session.execute("SET lock_timeout = '30s'", doing).await?;
         let updated = session
-            .query(&sql, &[&run.run_id.number(), &holder], doing)
+            .query(&sql, &[&run.run_id.number(), &holder, &package_hash], doing)
             .await;
         session.execute("SET lock_timeout = 0", doing).await?;
         let rows = match updated {

@@ -10,7 +10,7 @@ use inrush_rows::plural::counted;
 use crate::Session;
 use crate::ledger::{Ledger, UnitRow};
 use crate::load_error::LoadError;
-use crate::plan::{Earlier, Plan, PlanFailure};
+use crate::plan::{Plan, PlanFailure};
 use crate::quote::qualified;
 use crate::transaction::Transaction;
 
@@ -92,13 +92,12 @@ pub fn keep_shared(
 
 /// Notes the units of a stopped attempt that are loaded again.
 pub fn note_dropped(plan: &mut Plan) {
-    if let Earlier::Stopped { dropped, .. } = &plan.earlier
-        && *dropped > 0
-    {
+    let dropped = plan.earlier.work().map_or(0, |work| work.dropped);
+    if dropped > 0 {
         let readings = plan.flows.iter().map(|flow| &flow.reading);
         let note = format!(
             "loaded again: {} of the stopped attempt, because one of these has changed since: its files, {}",
-            counted(*dropped as u64, "unit"),
+            counted(dropped as u64, "unit"),
             possible_changes(readings)
         );
         plan.notes.push(note);

@@ -3,6 +3,7 @@
 
 use std::sync::Mutex;
 
+use inrush_plan::earlier::Earlier;
 use inrush_plan::earlier::kept_units::KeptUnits;
 use inrush_plan::planner::{EnteredRun, RunEntry};
 use inrush_rows::cancel::Stop;
@@ -16,7 +17,7 @@ use super::prepared::PostgresRun;
 use super::stored_ways::StoredWays;
 use crate::ledger::{Fence, Ledger, StoredRun, mark};
 use crate::plan::begin_steps::{self, PrepareStep};
-use crate::plan::{Earlier, Keepable, Plan, PlanFailure};
+use crate::plan::{Keepable, Plan, PlanFailure};
 use crate::transaction::Transaction;
 use crate::{DatabaseAddress, PostgresError, Session};
 
@@ -88,7 +89,7 @@ impl<'a> Entry<'a> {
         let units_kept = kept.iter().map(|(place, unit)| (place, unit.is_whole));
         let units_kept = units_kept.collect();
         let members = MemberSession::serve(&plan, address, &ledger, record.run_id, &record.name);
-        let is_resumed = matches!(plan.earlier, Earlier::Stopped { .. });
+        let is_resumed = plan.earlier.work().is_some();
         let load = plan.to_load_plan();
         let open = PostgresRun {
             stored_ways: StoredWays::default(),
@@ -128,13 +129,7 @@ impl<'a> Entry<'a> {
         let (ledger, plan) = (&self.ledger, &mut self.plan);
         let RunEntry { name, holder, .. } = self.entry;
         let lineage = plan.keeps_lineage.then(|| plan.lineage.to_text());
-        let Earlier::Stopped {
-            run,
-            changed,
-            touched,
-            ..
-        } = &plan.earlier
-        else {
+        let Earlier::Unpublished { run, work } = &plan.earlier else {
             let targets: Vec<String> = plan.flows.iter().map(|flow| flow.target()).collect();
             let record = ledger
                 .begin_run(
@@ -157,7 +152,9 @@ impl<'a> Entry<'a> {
                 kept: KeptUnits::default(),
             });
         };
-        let record = ledger.take_over(control, run, holder).await?;
+        let record = ledger
+            .take_over(control, run, holder, &plan.package_hash)
+            .await?;
         if let Some(lineage) = &lineage {
             ledger
                 .enter_lineage(control, record.run_id, lineage)
@@ -166,22 +163,29 @@ impl<'a> Entry<'a> {
         // Transactions of an old backend that were open when the plan was made are committed or rolled back now, so the
         // ledger is read again.
         let units = ledger.units(control, record.run_id).await?;
-        let keepable = Keepable::of(&plan.flows, changed);
+        let keepable = Keepable::of(&plan.flows, &work.changed);
         let staging_schema = &plan.settings.staging_schema;
         let (mut kept, mut dropped) = (Vec::new(), Vec::new());
         let patience_ms = plan.settings.lock_timeout_ms;
         for unit in units {
             let is_kept = keepable.keeps(&unit, staging_schema)
                 && (!keepable.loses_rows(&unit)
-                    || take_out(control, ledger, record.run_id, &unit, changed, patience_ms)
-                        .await?);
+                    || take_out(
+                        control,
+                        ledger,
+                        record.run_id,
+                        &unit,
+                        &work.changed,
+                        patience_ms,
+                    )
+                    .await?);
             match is_kept {
                 true => kept.push(unit),
                 false => dropped.push(unit),
             }
         }
         drop_units(control, ledger, record.run_id, &dropped, patience_ms).await?;
-        for file in touched {
+        for file in &work.touched {
             ledger.touch_file(control, record.run_id, file).await?;
         }
         let kept = kept.into_iter();

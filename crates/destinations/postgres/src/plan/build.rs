@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use inrush_destination::Abilities;
 use inrush_destination::address::POSTGRES_NAME_BYTES_MAX;
+use inrush_destination::{Abilities, RunRecord};
 use inrush_package::{Flow, Package, ServerCopy};
 use inrush_plan::build::{self, Built, DestinationFacts, FlowToPlan, TargetPlanner};
-use inrush_plan::earlier::EarlierRun;
+use inrush_plan::earlier::Earlier;
 use inrush_plan::load_plan::ServerReport;
 use inrush_plan::{LedgerRecords, MemoryBound, PlanError, PlanOptions, identity};
 use inrush_rows::ids::RunKey;
@@ -17,8 +17,8 @@ use super::flow_request::FlowRequest;
 use super::privileges::{self, Privilege};
 use super::routing::KeyScans;
 use super::{
-    DiskFacts, Earlier, FED_TRANSACTION_BYTES, FlowPlan, Plan, disk, earlier, flow, index_rebuild,
-    is_all_straight, limits, members, obstacles, replace_mode, statistics, target,
+    DiskFacts, FED_TRANSACTION_BYTES, FlowPlan, Plan, ServerWork, disk, earlier, flow,
+    index_rebuild, is_all_straight, limits, members, obstacles, replace_mode, statistics, target,
 };
 use crate::ledger::FoundLineage;
 use crate::plan::failure::PlanFailure;
@@ -165,7 +165,7 @@ impl TargetPlanner for ServerTargets<'_> {
     /// Schema and table.
     type Name = (String, String);
     type Flow = FlowPlan;
-    type Earlier = Earlier;
+    type Work = ServerWork;
     type Error = PlanFailure;
 
     fn abilities(&self) -> &Abilities {
@@ -226,21 +226,15 @@ impl TargetPlanner for ServerTargets<'_> {
         privileges.all(|privilege| privilege.held || privilege.needed_for != privileges::FOR_LEDGER)
     }
 
-    fn earlier(
+    fn kept_work(
         &mut self,
-        run: EarlierRun,
+        run: &RunRecord,
         flows: &[FlowPlan],
         notes: &mut Vec<String>,
-    ) -> Result<Earlier, PlanFailure> {
-        match run {
-            EarlierRun::None => Ok(Earlier::None),
-            EarlierRun::Loaded(run) => Ok(Earlier::Loaded(Box::new(run))),
-            EarlierRun::Stopped(run) => {
-                let (session, schemas) = (self.session, self.schemas());
-                let found = earlier::stopped(session, schemas, run, flows, self.options, notes);
-                wait(self.options, found)
-            }
-        }
+    ) -> Result<ServerWork, PlanFailure> {
+        let (session, schemas) = (self.session, self.schemas());
+        let kept = earlier::kept_work(session, schemas, run, flows, self.options, notes);
+        wait(self.options, kept)
     }
 
     /// Not checked if the user says where the rows begin: then these rows are wanted, whatever the ledger knows.
@@ -256,7 +250,7 @@ impl TargetPlanner for ServerTargets<'_> {
     fn check_targets(
         &mut self,
         flows: &mut [FlowPlan],
-        earlier: &Earlier,
+        earlier: &Earlier<ServerWork>,
         notes: &mut Vec<String>,
     ) -> Result<(), PlanFailure> {
         let options = self.options;
@@ -267,8 +261,13 @@ impl TargetPlanner for ServerTargets<'_> {
         Ok(())
     }
 
-    fn memory(&self, flows: &[FlowPlan], streams: usize, earlier: &Earlier) -> MemoryBound {
-        let is_resumed = matches!(earlier, Earlier::Stopped { .. });
+    fn memory(
+        &self,
+        flows: &[FlowPlan],
+        streams: usize,
+        earlier: &Earlier<ServerWork>,
+    ) -> MemoryBound {
+        let is_resumed = earlier.work().is_some();
         limits::memory(flows, &self.package.run, streams, is_resumed)
     }
 
@@ -330,9 +329,9 @@ impl ServerTargets<'_> {
     async fn refuse_obstacles(
         &self,
         flows: &[FlowPlan],
-        earlier: &Earlier,
+        earlier: &Earlier<ServerWork>,
     ) -> Result<(), PlanFailure> {
-        if matches!(earlier, Earlier::Loaded(_)) {
+        if earlier.is_loaded() {
             return Ok(());
         }
         let (session, options) = (self.session, self.options);
@@ -377,7 +376,7 @@ impl ServerTargets<'_> {
     async fn find_disk(
         &self,
         flows: &[FlowPlan],
-        earlier: &Earlier,
+        earlier: &Earlier<ServerWork>,
     ) -> Result<Option<DiskFacts>, PlanFailure> {
         let disk = disk::look(self.session, self.address, flows).await?;
         // It is not known how much of a stopped run's data is stored already.
@@ -400,7 +399,7 @@ impl ServerTargets<'_> {
 impl Plan {
     /// Refuses the plan if privileges are missing. A printed plan lists them without being refused.
     pub fn require_privileges(&self) -> Result<(), PlanError> {
-        if matches!(self.earlier, Earlier::Loaded(_)) {
+        if self.earlier.is_loaded() {
             return Ok(());
         }
         privileges::require(&self.server.role, &self.privileges)

@@ -10,20 +10,20 @@ use inrush_plan::{PlanError, PlanOptions, identity};
 use inrush_rows::ids::{FileKey, RunKey, SplitKey, UnitKey};
 use inrush_source::Input;
 
-use super::{Earlier, FlowPlan};
+use super::{FlowPlan, ServerWork};
 use crate::Session;
 use crate::ledger::{Ledger, UnitRow, mark};
 use crate::plan::failure::PlanFailure;
 
-/// The part of a stopped run's work that the plan can keep.
-pub async fn stopped(
+/// The part of an unpublished run's work that the plan can keep.
+pub async fn kept_work(
     session: &Session,
     (ledger_schema, staging_schema): (&str, &str),
-    run: RunRecord,
+    run: &RunRecord,
     flows: &[FlowPlan],
     options: &PlanOptions<'_>,
     notes: &mut Vec<String>,
-) -> Result<Earlier, PlanFailure> {
+) -> Result<ServerWork, PlanFailure> {
     let book = &Ledger::new(ledger_schema);
     let units = book.units(session, run.run_id).await?;
     let planned: Vec<PlannedFiles<'_>> = flows.iter().map(|flow| PlannedFiles::of(flow)).collect();
@@ -41,8 +41,8 @@ pub async fn stopped(
     let is_kept = |unit: &&UnitRow| keepable.keeps(unit, staging_schema);
     let straight: Vec<&UnitRow> = units.iter().filter(|unit| unit.straight).collect();
     let lost = straight.iter().copied().filter(|unit| !is_kept(unit));
-    refuse_lost_rows(&run, lost, &left)?;
-    notes.extend(emptied(&run, flows, &straight, &left));
+    refuse_lost_rows(run, lost, &left)?;
+    notes.extend(emptied(run, flows, &straight, &left));
     if !options.again && !options.is_replay {
         changed::refuse(&run.name, &found.changed, true)?;
     }
@@ -67,7 +67,7 @@ pub async fn stopped(
         .await?;
     }
     notes.extend(changed::note(&found.changed));
-    Ok(Earlier::Stopped {
+    Ok(ServerWork {
         unfinished,
         dropped: units.len() - kept.len(),
         tables: units
@@ -75,7 +75,6 @@ pub async fn stopped(
             .filter(|unit| unit.stands && !unit.straight)
             .map(|unit| unit.staging_table.clone())
             .collect(),
-        run: Box::new(run),
         kept,
         changed: changed_keys,
         touched: found.touched,

@@ -64,7 +64,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use inrush_destination::{RunRecord, TouchedFile};
+use inrush_destination::TouchedFile;
+use inrush_plan::earlier::{Earlier, KeptCount};
 use inrush_plan::{LoadPlan, PlanFacts};
 use inrush_rows::ids::{FileKey, SplitKey, UnitKey};
 
@@ -107,8 +108,8 @@ pub struct Plan {
     pub disk: Option<DiskFacts>,
     /// The number of locks of the switch, compared with the server's limit.
     pub locks_needed: u64,
-    /// The work of an earlier run of the same package.
-    pub earlier: Earlier,
+    /// The earlier run of the same package that matters.
+    pub earlier: Earlier<ServerWork>,
 }
 
 /// Most callers need the facts that every plan has.
@@ -126,30 +127,32 @@ impl DerefMut for Plan {
     }
 }
 
-/// The work of an earlier run of the same package, in the ledger.
+/// The part of an unpublished run's work that the plan keeps: these units are not loaded again.
 #[derive(Clone, Debug)]
-pub enum Earlier {
-    /// There is none.
-    None,
-    /// All of the work: exactly these files are loaded already.
-    Loaded(Box<RunRecord>),
-    /// Some of its units. The units in `kept` are the same in the plan and are not loaded again.
-    Stopped {
-        /// The run.
-        run: Box<RunRecord>,
-        /// Keys of units that are kept, finished or not.
-        kept: BTreeSet<UnitKey>,
-        /// Units that lack splits, with the keys of the splits that they have.
-        unfinished: BTreeMap<UnitKey, BTreeSet<SplitKey>>,
-        /// The number of units of the run that the plan cannot use, because their files or settings changed.
-        dropped: usize,
-        /// Keys of files that the run has loaded and whose text has changed since.
-        changed: BTreeSet<FileKey>,
-        /// Files with the same text, but another time of change.
-        touched: Vec<TouchedFile>,
-        /// The staging tables that the run has left.
-        tables: BTreeSet<String>,
-    },
+pub struct ServerWork {
+    /// Keys of units that are kept, finished or not.
+    pub kept: BTreeSet<UnitKey>,
+    /// Units that lack splits, with the keys of the splits that they have.
+    pub unfinished: BTreeMap<UnitKey, BTreeSet<SplitKey>>,
+    /// The number of units of the run that the plan cannot use, because their files or settings changed.
+    pub dropped: usize,
+    /// Keys of files that the run has loaded and whose text has changed since.
+    pub changed: BTreeSet<FileKey>,
+    /// Files with the same text, but another time of change.
+    pub touched: Vec<TouchedFile>,
+    /// The staging tables that the run has left.
+    pub tables: BTreeSet<String>,
+}
+
+impl ServerWork {
+    /// How much of the run's work is kept.
+    pub fn count(&self) -> KeptCount {
+        KeptCount {
+            units: self.kept.len(),
+            in_part: self.unfinished.len(),
+            dropped: self.dropped,
+        }
+    }
 }
 
 impl Plan {

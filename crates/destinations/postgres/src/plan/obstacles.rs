@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use inrush_package::Package;
-use inrush_plan::PlanError;
+use inrush_plan::earlier::Earlier;
+use inrush_plan::{LoadUnit, PlanError};
 
-use super::{Earlier, FlowPlan};
+use super::{FlowPlan, ServerWork};
 use crate::plan::failure::PlanFailure;
 use crate::quote::qualified;
 use crate::server_facts::ServerFacts;
@@ -48,17 +49,19 @@ pub async fn refuse_leftovers(
     session: &Session,
     package: &Package,
     flows: &[FlowPlan],
-    earlier: &Earlier,
+    earlier: &Earlier<ServerWork>,
 ) -> Result<(), PlanFailure> {
     // Units that the plan does not need any more are dropped before their names are used.
-    let (kept, known) = match earlier {
-        Earlier::Stopped { kept, tables, .. } => (kept.clone(), tables.clone()),
-        _ => (BTreeSet::new(), BTreeSet::new()),
+    let work = earlier.work();
+    let is_known = |unit: &LoadUnit| {
+        work.is_some_and(|work| {
+            work.kept.contains(&unit.key) || work.tables.contains(&unit.staging_table)
+        })
     };
     let names: Vec<String> = flows
         .iter()
         .flat_map(|flow| &flow.units)
-        .filter(|unit| !kept.contains(&unit.key) && !known.contains(&unit.staging_table))
+        .filter(|unit| !is_known(unit))
         .map(|unit| unit.staging_table.clone())
         .collect();
     let standing =

@@ -4,15 +4,14 @@ use std::fmt;
 
 use inrush_destination::{StatementEnd, Step};
 use inrush_pgclient::SETTINGS;
-use inrush_plan::ledger::moment_text;
-use inrush_plan::plan_text::{fmt_memory, fmt_notes, fmt_order, fmt_package, kept_words};
+use inrush_plan::plan_text::{fmt_earlier, fmt_memory, fmt_notes, fmt_order, fmt_package};
 use inrush_plan::script::{self, ScriptPart};
 use inrush_rows::quantity::bytes;
 use inrush_rows::told;
 
 use super::print_flow::fmt_flow;
 use super::statements::shortened;
-use super::{DiskFacts, Earlier, FlowPlan, Plan, UnitPlan, unit_steps};
+use super::{DiskFacts, FlowPlan, Plan, ServerWork, UnitPlan, unit_steps};
 use crate::abilities::abilities;
 
 impl fmt::Display for Plan {
@@ -28,7 +27,7 @@ impl fmt::Display for Plan {
         if let Some(disk) = &self.disk {
             fmt_disk(f, self, disk)?;
         }
-        fmt_earlier(f, &self.earlier, &self.facts.nothing_new)?;
+        fmt_earlier(f, &self.facts, &self.earlier.map(ServerWork::count))?;
         fmt_privileges(f, self)?;
         told!(f, "\nEach session, when it is opened")?;
         told!(f, "  {SETTINGS};")?;
@@ -49,7 +48,7 @@ impl fmt::Display for Plan {
 
 /// Writes the steps of a plan as a script.
 pub fn fmt_script(plan: &Plan, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let is_loaded = matches!(plan.earlier, Earlier::Loaded(_));
+    let is_loaded = plan.earlier.is_loaded();
     let is_nothing_left = is_loaded || !plan.facts.nothing_new.is_empty();
     let parts = (!is_nothing_left).then(|| {
         let settings = [Step::statement(SETTINGS)];
@@ -67,8 +66,8 @@ pub fn fmt_script(plan: &Plan, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 fn unit_part(plan: &Plan, flow: &FlowPlan, unit: UnitPlan<'_>) -> ScriptPart {
-    let is_kept =
-        matches!(&plan.earlier, Earlier::Stopped { kept, .. } if kept.contains(&unit.key));
+    let work = plan.earlier.work();
+    let is_kept = work.is_some_and(|work| work.kept.contains(&unit.key));
     let mut steps = Vec::new();
     for transaction in unit_steps::transactions(plan, flow, unit) {
         transaction.each_step(plan, flow, unit, &mut |step: Step| {
@@ -113,35 +112,6 @@ fn fmt_disk(f: &mut fmt::Formatter<'_>, plan: &Plan, disk: &DiskFacts) -> fmt::R
         bytes(disk.free_bytes),
         disk.folder.display()
     )
-}
-
-fn fmt_earlier(
-    f: &mut fmt::Formatter<'_>,
-    earlier: &Earlier,
-    nothing_new: &[String],
-) -> fmt::Result {
-    if !nothing_new.is_empty() {
-        return told!(f, "Earlier      {}; nothing to do", nothing_new.join("; "));
-    }
-    match earlier {
-        Earlier::None => Ok(()),
-        Earlier::Loaded(run) => told!(
-            f,
-            "Earlier      loaded already by run {} ({}); nothing to do",
-            run.name,
-            run.switched_at_microseconds
-                .map_or_else(|| "?".to_owned(), moment_text)
-        ),
-        Earlier::Stopped {
-            run, kept, dropped, ..
-        } => told!(
-            f,
-            "Earlier      run {} stopped (begun {}): {}",
-            run.name,
-            moment_text(run.started_at_microseconds),
-            kept_words(kept.len(), *dropped)
-        ),
-    }
 }
 
 fn fmt_privileges(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {

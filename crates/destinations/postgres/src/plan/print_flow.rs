@@ -12,8 +12,7 @@ use inrush_rows::told;
 use inrush_source::Input;
 
 use super::{
-    Commit, Earlier, FlowCopy, FlowPlan, Plan, Publish, UnitPlan, WireForm, replace_mode,
-    unit_steps,
+    Commit, FlowCopy, FlowPlan, Plan, Publish, UnitPlan, WireForm, replace_mode, unit_steps,
 };
 use crate::quote::identifier;
 
@@ -100,7 +99,7 @@ fn fmt_target(f: &mut fmt::Formatter<'_>, plan: &Plan, flow: &FlowPlan) -> fmt::
 
 fn target_becomes(plan: &Plan, flow: &FlowPlan) -> &'static str {
     match &flow.publish {
-        _ if matches!(plan.earlier, Earlier::Loaded(_)) => TARGET_LOADED,
+        _ if plan.earlier.is_loaded() => TARGET_LOADED,
         Publish::Attach if flow.replace.is_some() => "the target exists; partitions replace others",
         Publish::CreatePartitioned { .. } => "the target is created, partitioned by range",
         Publish::Attach => "the target exists; its partitions are attached",

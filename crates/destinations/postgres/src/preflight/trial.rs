@@ -299,6 +299,6 @@ fn without_flows(plan: &Plan) -> Plan {
         privileges: Vec::new(),
         disk: None,
         locks_needed: 0,
-        earlier: crate::plan::Earlier::None,
+        earlier: inrush_plan::earlier::Earlier::None,
     }
 }

@@ -118,7 +118,8 @@ impl RunLedger for ServerLedger<'_> {
         let record = &run.record;
         self.change("inrush cleanup", async |session, book| {
             book.lock_run(session, record.run_id).await?;
-            let taken = book.take_over(session, record, &record.holder).await?;
+            let (holder, hash) = (&record.holder, &record.package_hash);
+            let taken = book.take_over(session, record, holder, hash).await?;
             let doing = "removing what a stopped run left";
             let transaction = Transaction::begin(session, doing).await?;
             session.execute(PATIENCE, doing).await?;
