@@ -312,6 +312,17 @@ def test_a_run_that_is_at_work_stops_another(newest_database: Database, inrush: 
         running.resume().wait().expect(CLEAN)
 
 
+def test_a_load_that_is_done_is_not_stopped_by_a_run_at_work(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    path = write(inrush, newest_database.url, key=None, more={"mode": "append"})
+    inrush("run", path).expect(CLEAN)
+    with inrush.stopped_by("stop:before_switch", "run", path, "--again") as running:
+        said = inrush("preflight", path).expect(CLEAN, "has loaded these rows already")
+        assert "in progress" not in said.output
+        running.resume().wait().expect(CLEAN)
+
+
 def test_a_folder_of_runs_that_cannot_be_written(newest_database: Database, inrush: Inrush) -> None:
     path = write(inrush, newest_database.url)
     inrush.write("file", "")

@@ -38,8 +38,11 @@ def test_it_says_if_the_package_has_changed_since(make_job: MakeJob) -> None:
 
 
 @pytest.mark.clause("D-26", "D-23")
-def test_a_run_that_resumes_with_a_changed_package_has_loaded_by_it(make_job: MakeJob) -> None:
-    job = make_job(mode="append")
+@pytest.mark.parametrize("mode", ["append", "replace"])
+def test_a_run_that_resumes_with_a_changed_package_has_loaded_by_it(
+    make_job: MakeJob, mode: str
+) -> None:
+    job = make_job(mode=mode)
     filled(job.place, job.inrush, [])
     job.killed_at("after_unit_commit")
     # The committed units do not depend on the limit.
@@ -47,6 +50,7 @@ def test_a_run_that_resumes_with_a_changed_package_has_loaded_by_it(make_job: Ma
     job.run().expect(CLEAN)
     job.assert_done()
     assert "before the package was changed" not in job.run().expect(CLEAN, "already loaded").said
+    job.assert_done()
 
 
 @pytest.mark.clause("D-26")

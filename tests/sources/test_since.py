@@ -95,7 +95,7 @@ def test_each_run_loads_what_is_new(
     assert ids(target) == [1, 2, 3]
     inrush("status", feed).expect(CLEAN, "no stopped runs", "`updated_at` is before 20")
     inrush("run", feed).expect(CLEAN, "orders: nothing new since 20")
-    inrush("check", feed).expect(CLEAN, "nothing new since", "nothing to do")
+    inrush("check", feed).expect(CLEAN, "nothing new since", "nothing is left to do")
     mark = json.loads(inrush("status", feed, "--marks", "--json").expect(CLEAN).output)[0]
     # The new rows are above the mark, and old enough to be loaded at once.
     wait_for(database, f"SELECT now() > '{mark['below']}'::timestamptz + interval '1.1 seconds'")

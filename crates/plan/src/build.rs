@@ -12,7 +12,7 @@ use inrush_rows::ids::RunKey;
 
 use crate::abilities::{require_of_flow, require_of_run};
 use crate::earlier::package_runs::PackageRuns;
-use crate::earlier::{self, Earlier, EarlierWork};
+use crate::earlier::{self, Earlier, EarlierFound};
 use crate::error::PlanError;
 use crate::load_flow::LoadFlow;
 use crate::load_plan::{LedgerRecords, PlanFacts, ServerReport};
@@ -70,7 +70,7 @@ pub trait TargetPlanner {
         true
     }
 
-    /// The part of the work of a run that has not been published which the flows can keep.
+    /// The part of an unpublished run's work that the flows can keep.
     fn kept_work(
         &mut self,
         run: &RunRecord,
@@ -181,7 +181,7 @@ pub fn build<T: TargetPlanner>(
         share_among(&mut flows, planner.streams_max(options.streams)).map_err(PlanError::from)?;
     planner.check_flows(&flows, streams)?;
     let package_hash = package.hash();
-    let EarlierWork {
+    let EarlierFound {
         run: earlier,
         left_out,
         loaded_notes,
@@ -190,7 +190,7 @@ pub fn build<T: TargetPlanner>(
             let found = &mut flows;
             earlier::find::<_, T::Error>(&runs, &package_hash, found, options, &mut notes)?
         }
-        false => EarlierWork::of(Earlier::None),
+        false => EarlierFound::of(Earlier::None),
     };
     let is_asked_again = options.again || options.is_replay;
     if planner.can_read_ledger() && matches!(earlier, Earlier::None) && !is_asked_again {

@@ -87,7 +87,7 @@ pub fn fmt_earlier(
         ),
         Earlier::Unpublished { run, work } => told!(
             f,
-            "Earlier      run {} is not published (begun {}): {}",
+            "Earlier      run {} was begun {} and is not published; the next run resumes it: {}",
             run.name,
             moment_text(run.started_at_microseconds),
             kept_words(work)
@@ -98,9 +98,6 @@ pub fn fmt_earlier(
 /// Words for the units of an unpublished run that the plan keeps and drops.
 fn kept_words(work: &KeptCount) -> String {
     let mut words = format!("{} kept", counted(work.units as u64, "unit"));
-    if work.in_part > 0 {
-        let _ = write!(words, ", {} of them in part", work.in_part);
-    }
     if work.dropped > 0 {
         let _ = write!(
             words,

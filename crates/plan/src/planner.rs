@@ -81,8 +81,8 @@ pub trait PackagePlan {
     /// The earlier run of the package that matters for the plan.
     fn earlier(&self) -> Earlier<KeptCount>;
 
-    /// The error with which a run would end if it began now, because another process holds the lock. `None` if no process is known to
-    /// hold it.
+    /// The error with which a run would end if it began now, because another process holds a run of this package. `None` if no
+    /// process is known to hold one, or if nothing is left to do.
     fn held(&self) -> Result<Option<DestinationError>, PlanError> {
         Ok(None)
     }

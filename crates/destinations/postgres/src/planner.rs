@@ -126,6 +126,9 @@ impl PackagePlan for PlanOfServer {
 
     fn held(&self) -> Result<Option<DestinationError>, PlanError> {
         let plan = &self.plan;
+        if plan.earlier.is_loaded() {
+            return Ok(None);
+        }
         let ledger = Ledger::new(&plan.settings.ledger_schema);
         let holder = self.server.wait(&self.stop, async |control| {
             Ok(ledger.holder(control.session()?, &plan.run_key).await?)

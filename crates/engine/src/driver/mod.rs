@@ -56,12 +56,9 @@ impl<'a> Driver<'a> {
         let contents = ContentChecks::default();
         let plan_options = options.plan_options(&package.run, &*sources, &contents, false);
         let plan = planner.plan(package, &plan_options)?;
-        let held = match plan.earlier().is_loaded() {
-            true => None,
-            false => plan.held()?,
-        };
         Ok(Checked {
-            held,
+            // The plan can be shown although the holder of the lock cannot be found out.
+            held: plan.held().unwrap_or_default(),
             load: plan.load_plan(),
             shown: plan.into_shown(),
         })
@@ -150,7 +147,12 @@ impl fmt::Display for Checked {
         self.shown.fmt(f)?;
         match &self.held {
             None => Ok(()),
-            Some(held) => told!(f, "\nNot now\n  {held}; a run is refused until it ends"),
+            Some(held) => told!(
+                f,
+                "\nNot now\n  {held}. A run would be refused now{}",
+                held.hint()
+                    .map_or_else(String::new, |hint| format!(": {hint}"))
+            ),
         }
     }
 }

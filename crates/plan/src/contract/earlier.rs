@@ -1,4 +1,4 @@
-//! The work of earlier runs of the same package, and how much of it the plan can keep.
+//! How much of the work of an unpublished run the plan can keep; and targets with rows of runs that the ledger does not know.
 
 use std::collections::BTreeSet;
 

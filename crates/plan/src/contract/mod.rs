@@ -49,7 +49,7 @@ pub struct ContractPlan {
     pub abilities: Abilities,
     /// The flows.
     pub flows: Vec<ContractFlow>,
-    /// The units and rows of earlier runs of the same package.
+    /// The earlier run of the same package that matters.
     pub earlier: Earlier<ContractWork>,
     /// The steps of the run at the destination.
     pub steps: RunSteps,

@@ -30,7 +30,7 @@ pub enum Earlier<W> {
     None,
     /// It has loaded all inputs of the plan.
     Loaded(Box<RunRecord>),
-    /// It has not been published. It stopped, or it is in progress: a plan that is made without the lock does not know.
+    /// It has not been published. It has stopped, or is in progress; without the lock, a plan cannot tell which.
     Unpublished {
         /// The run.
         run: Box<RunRecord>,
@@ -45,7 +45,7 @@ impl<W> Earlier<W> {
         matches!(self, Earlier::Loaded(_))
     }
 
-    /// The work that is kept of a run which has not been published.
+    /// The work that the plan keeps of an unpublished run.
     pub fn work(&self) -> Option<&W> {
         match self {
             Earlier::Unpublished { work, .. } => Some(work),
@@ -53,7 +53,7 @@ impl<W> Earlier<W> {
         }
     }
 
-    /// The same run, with its work seen in another way.
+    /// The same run, with `see(work)` in place of its work.
     pub fn map<V>(&self, see: impl FnOnce(&W) -> V) -> Earlier<V> {
         match self {
             Earlier::None => Earlier::None,
@@ -77,8 +77,8 @@ pub struct KeptCount {
     pub dropped: usize,
 }
 
-/// The earlier run that matters, before it is known what the plan can keep of it.
-pub struct EarlierWork {
+/// The earlier run that matters, and the flows that are loaded already.
+pub struct EarlierFound {
     /// The earlier run.
     pub run: Earlier<()>,
     /// The indices, in ascending order, of the flows that are loaded already and were removed from the plan. Empty if all
@@ -88,10 +88,10 @@ pub struct EarlierWork {
     pub loaded_notes: Vec<String>,
 }
 
-impl EarlierWork {
+impl EarlierFound {
     /// This run alone.
-    pub fn of(run: Earlier<()>) -> EarlierWork {
-        EarlierWork {
+    pub fn of(run: Earlier<()>) -> EarlierFound {
+        EarlierFound {
             run,
             left_out: Vec::new(),
             loaded_notes: Vec::new(),
@@ -108,13 +108,13 @@ pub fn find<F, E>(
     flows: &mut Vec<F>,
     options: &PlanOptions<'_>,
     notes: &mut Vec<String>,
-) -> Result<EarlierWork, E>
+) -> Result<EarlierFound, E>
 where
     F: Deref<Target = LoadFlow>,
     E: From<PlanError> + From<inrush_destination::Error>,
 {
     if let Some(run) = of_marks(runs, flows)? {
-        return Ok(EarlierWork::of(Earlier::Loaded(Box::new(run))));
+        return Ok(EarlierFound::of(Earlier::Loaded(Box::new(run))));
     }
     let wanted: Vec<WantedFiles<'_>> = flows
         .iter()
@@ -123,9 +123,9 @@ where
     let found = look::<E>(runs, &wanted, options, notes)?;
     let left_out = match found {
         Found::Loaded { run, notes } => {
-            return Ok(EarlierWork {
+            return Ok(EarlierFound {
                 loaded_notes: notes,
-                ..EarlierWork::of(Earlier::Loaded(Box::new(run.record.clone())))
+                ..EarlierFound::of(Earlier::Loaded(Box::new(run.record.clone())))
             });
         }
         Found::NotLoaded { left_out } => left_out,
@@ -133,7 +133,7 @@ where
     drop(wanted);
     leave_out(flows, &left_out);
     // The flows that are left may all have nothing new.
-    let run = match (of_marks(runs, flows)?, runs.latest_stopped()?) {
+    let run = match (of_marks(runs, flows)?, runs.latest_unpublished()?) {
         (Some(run), _) => Earlier::Loaded(Box::new(run)),
         // `again` asks for a second load of rows that were switched in. An unpublished run has switched nothing, so its
         // units can be kept.
@@ -143,9 +143,9 @@ where
         },
         (None, None) => Earlier::None,
     };
-    Ok(EarlierWork {
+    Ok(EarlierFound {
         left_out,
-        ..EarlierWork::of(run)
+        ..EarlierFound::of(run)
     })
 }
 

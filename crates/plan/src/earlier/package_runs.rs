@@ -57,10 +57,10 @@ impl<'a> PackageRuns<'a> {
         Ok(latest.filter(|run| is_switched(run)))
     }
 
-    /// The latest run that stopped before its rows were in their targets.
-    pub(super) fn latest_stopped(&self) -> Result<Option<&PastRun>> {
-        let is_stopped = |run: &&PastRun| run.record.state == RunState::Loading;
-        Ok(self.runs()?.iter().rfind(is_stopped))
+    /// The latest run whose rows are not in their targets: it has stopped, or is in progress.
+    pub(super) fn latest_unpublished(&self) -> Result<Option<&PastRun>> {
+        let is_unpublished = |run: &&PastRun| run.record.state == RunState::Loading;
+        Ok(self.runs()?.iter().rfind(is_unpublished))
     }
 
     /// The run with this number.
@@ -88,7 +88,7 @@ impl<'a> PackageRuns<'a> {
 
     /// The ranges from which the latest run has loaded rows into a target, if it was stopped.
     pub fn since_stopped(&self, target: &str) -> Result<Vec<SinceRange>> {
-        let Some(run) = self.latest_stopped()? else {
+        let Some(run) = self.latest_unpublished()? else {
             return Ok(Vec::new());
         };
         let marks = marks::since_marks_in(self.ledger, run, target)?;
@@ -99,7 +99,7 @@ impl<'a> PackageRuns<'a> {
     pub fn ranges(&self, target: &str) -> Result<Vec<RunRanges>> {
         let mut found = Vec::new();
         let switched = self.runs()?.iter().rfind(|run| is_switched(run));
-        for (run, is_stopped) in [(self.latest_stopped()?, true), (switched, false)] {
+        for (run, is_stopped) in [(self.latest_unpublished()?, true), (switched, false)] {
             let Some(run) = run else {
                 continue;
             };
@@ -226,7 +226,7 @@ mod tests {
                 let run = run.expect("the runs are read");
                 run.map(|run| run.record.run_id.number())
             };
-            (id(runs.latest_if_switched()), id(runs.latest_stopped()))
+            (id(runs.latest_if_switched()), id(runs.latest_unpublished()))
         };
         use RunState::{Discarded, Loading, Switched, Undone};
         assert_eq!(states(&[Switched, Discarded]), (Some(1), None));

@@ -63,8 +63,8 @@ impl Ledger {
         if !super::exists(session, &self.schema).await? {
             return Ok(Some(alone));
         }
-        let stopped = self.stopped_runs(session, Some(run_key)).await?;
-        let own = stopped
+        let unpublished = self.unpublished_runs(session, Some(run_key)).await?;
+        let own = unpublished
             .into_iter()
             .find(|run| application == format!("inrush {} control", run.name));
         Ok(Some(own.map_or(alone, |run| Holder {

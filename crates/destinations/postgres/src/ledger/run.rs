@@ -138,7 +138,7 @@ impl Ledger {
 
     /// Runs that stopped before their switch, the newest first; with `run_key`, only the runs of this package into
     /// these targets.
-    pub async fn stopped_runs(
+    pub async fn unpublished_runs(
         &self,
         session: &Session,
         run_key: Option<&RunKey>,
@@ -303,7 +303,8 @@ impl Ledger {
     }
 
     /// Takes a stopped run over: ends the backends that it left, then raises the epoch. Raising it waits for
-    /// transactions of these backends that are still committing.
+    /// transactions of these backends that are still committing. The run gets its new holder, and the hash of the package by which
+    /// it goes on.
     pub async fn take_over(
         &self,
         session: &Session,

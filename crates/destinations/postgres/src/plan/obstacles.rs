@@ -7,6 +7,7 @@ use inrush_plan::earlier::Earlier;
 use inrush_plan::{LoadUnit, PlanError};
 
 use super::{FlowPlan, ServerWork};
+use crate::ledger::Ledger;
 use crate::plan::failure::PlanFailure;
 use crate::quote::qualified;
 use crate::server_facts::ServerFacts;
@@ -64,14 +65,19 @@ pub async fn refuse_leftovers(
         .filter(|unit| !is_known(unit))
         .map(|unit| unit.staging_table.clone())
         .collect();
-    let standing =
-        catalog::relation_names(session, &package.run.staging_schema, Some(&names)).await?;
+    let staging_schema = &package.run.staging_schema;
+    let mut standing = catalog::relation_names(session, staging_schema, Some(&names)).await?;
+    if !standing.is_empty()
+        && let Earlier::Unpublished { run, .. } = earlier
+    {
+        // The run may be in progress, and may have committed these since the plan has read its units.
+        let ledger = Ledger::new(&package.run.ledger_schema);
+        let own = ledger.staging_tables(session, run.run_id).await?;
+        standing.retain(|name| !own.contains(&qualified(staging_schema, name)));
+    }
     if let Some(first) = standing.first() {
         return Err(PlanError::Target {
-            target: format!(
-                "staging table {}",
-                qualified(&package.run.staging_schema, first)
-            ),
+            target: format!("staging table {}", qualified(staging_schema, first)),
             what: format!(
                 "exists already, and no run in the ledger created it (number of such tables: {})",
                 standing.len()
