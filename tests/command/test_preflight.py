@@ -315,6 +315,7 @@ def test_a_run_that_is_at_work_stops_another(newest_database: Database, inrush: 
 def test_a_load_that_is_done_is_not_stopped_by_a_run_at_work(
     newest_database: Database, inrush: Inrush
 ) -> None:
+    newest_database.execute("CREATE TABLE t (id integer not null, name text)")
     path = write(inrush, newest_database.url, key=None, more={"mode": "append"})
     inrush("run", path).expect(CLEAN)
     with inrush.stopped_by("stop:before_switch", "run", path, "--again") as running:

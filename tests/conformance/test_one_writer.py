@@ -31,7 +31,7 @@ def test_check_says_that_a_run_is_in_progress(job: Job) -> None:
         checked = job.inrush("check", job.package)
         # A database file is open in one process at a time.
         if checked.status == CLEAN:
-            checked.expect(CLEAN, "Not now", "in progress", process)
+            checked.expect(CLEAN, "\nNot now\n  run ", "in progress", process)
         else:
             checked.expect(FAILED, process)
         running.process.kill()

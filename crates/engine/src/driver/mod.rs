@@ -145,14 +145,14 @@ impl Checked {
 impl fmt::Display for Checked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.shown.fmt(f)?;
-        match &self.held {
+        let Some(held) = &self.held else {
+            return Ok(());
+        };
+        told!(f, "\nNot now")?;
+        told!(f, "  {held}")?;
+        match held.hint() {
+            Some(hint) => told!(f, "  hint: {hint}"),
             None => Ok(()),
-            Some(held) => told!(
-                f,
-                "\nNot now\n  {held}. A run would be refused now{}",
-                held.hint()
-                    .map_or_else(String::new, |hint| format!(": {hint}"))
-            ),
         }
     }
 }

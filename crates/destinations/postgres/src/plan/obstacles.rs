@@ -72,8 +72,10 @@ pub async fn refuse_leftovers(
     {
         // The run may be in progress, and may have committed these since the plan has read its units.
         let ledger = Ledger::new(&package.run.ledger_schema);
-        let own = ledger.staging_tables(session, run.run_id).await?;
-        standing.retain(|name| !own.contains(&qualified(staging_schema, name)));
+        let units = ledger.units(session, run.run_id).await?;
+        let own = units.iter().filter(|unit| unit.stands);
+        let own: BTreeSet<&str> = own.map(|unit| unit.staging_table.as_str()).collect();
+        standing.retain(|name| !own.contains(name.as_str()));
     }
     if let Some(first) = standing.first() {
         return Err(PlanError::Target {
