@@ -1,4 +1,5 @@
-//! How much of the work of an unpublished run the plan can keep; and targets with rows of runs that the ledger does not know.
+//! Finds the work of an unpublished run that the plan can keep, and refuses targets that have rows of a run which the ledger does
+//! not know.
 
 use std::collections::BTreeSet;
 

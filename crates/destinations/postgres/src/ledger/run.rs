@@ -136,8 +136,8 @@ impl Ledger {
         Ok(!rows.is_empty())
     }
 
-    /// Runs that stopped before their switch, the newest first; with `run_key`, only the runs of this package into
-    /// these targets.
+    /// Runs that have not been switched, because they have stopped or are in progress, the newest first; with `run_key`, only the
+    /// runs of this package into these targets.
     pub async fn unpublished_runs(
         &self,
         session: &Session,
