@@ -1,6 +1,7 @@
 /* An ADBC driver that calls another one, and writes what is asked of it to a file: each statement, the
  * beginning and end of each transaction, and the table of each ingest. A record is the session, a tab,
- * the text, and a NUL. The environment names the driver, its entry point and the file. */
+ * the text, and a NUL. A session is named by an address, which a later one can have, too: a record
+ * without text ends it. The environment names the driver, its entry point and the file. */
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -97,6 +98,11 @@ static AdbcStatusCode ConnectionRollback(struct AdbcConnection* connection, stru
   return inner.ConnectionRollback(connection, error);
 }
 
+static AdbcStatusCode ConnectionRelease(struct AdbcConnection* connection, struct AdbcError* error) {
+  write_record(connection->private_data, "", "");
+  return inner.ConnectionRelease(connection, error);
+}
+
 AdbcStatusCode AdbcDriverInit(int version, void* raw, struct AdbcError* error) {
   void* library = dlopen(getenv("LOGGING_DRIVER_CALLS"), RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) {
@@ -115,6 +121,7 @@ AdbcStatusCode AdbcDriverInit(int version, void* raw, struct AdbcError* error) {
   driver->ConnectionSetOption = ConnectionSetOption;
   driver->ConnectionCommit = ConnectionCommit;
   driver->ConnectionRollback = ConnectionRollback;
+  driver->ConnectionRelease = ConnectionRelease;
   return status;
 }
 

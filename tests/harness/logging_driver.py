@@ -49,8 +49,15 @@ class LoggingDriver:
 
     def sessions(self) -> list[list[str]]:
         """Return the statements of each session, in their order."""
-        sessions: dict[str, list[str]] = {}
+        sessions: list[list[str]] = []
+        unfinished: dict[str, list[str]] = {}
         for record in self.log.read_text().split("\0")[:-1]:
-            session, _, text = record.partition("\t")
-            sessions.setdefault(session, []).append(text)
-        return list(sessions.values())
+            name, _, text = record.partition("\t")
+            if not text:
+                unfinished.pop(name, None)
+                continue
+            if name not in unfinished:
+                unfinished[name] = []
+                sessions.append(unfinished[name])
+            unfinished[name].append(text)
+        return sessions
