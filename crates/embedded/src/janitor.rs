@@ -43,7 +43,7 @@ tell() {
 }
 tell "$stop_signal"
 (
-  trap 'kill $!; wait; exit' TERM
+  trap 'kill -s KILL $!; wait; exit' TERM
   sleep 120 & wait; tell QUIT
   sleep 20 & wait; tell KILL
 ) <&- &
