@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+# Not `signal`: it imports `enum`, which takes longer than the rest of this file.
+import _signal  # type: ignore[import-not-found]
 import os
-import signal
 import sys
 
 # The exit status of an interrupted command (README.md).
 INTERRUPTED = 130
-ENDS = (signal.SIGINT, signal.SIGTERM)
+ENDS = (_signal.SIGINT, _signal.SIGTERM)
 
 
 def main() -> int:
     """Run the command with this process's arguments and return its exit status."""
     for number in ENDS:
-        signal.signal(number, lambda *_: os._exit(INTERRUPTED))
+        _signal.signal(number, lambda *_: os._exit(INTERRUPTED))
     # Loading the engine takes a while; a signal meanwhile ends the process immediately.
     from inrush import _inrush
     from inrush.wheel import own_package, site_packages
@@ -22,7 +23,7 @@ def main() -> int:
     found = site_packages()
     # The command handles signals by itself; Python's handlers would run only after it ends.
     for number in ENDS:
-        signal.signal(number, signal.SIG_DFL)
+        _signal.signal(number, _signal.SIG_DFL)
     return _inrush.main(sys.argv[1:], found, own_package())
 
 
