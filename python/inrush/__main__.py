@@ -7,13 +7,18 @@ import _signal  # type: ignore[import-not-found]
 import os
 import sys
 
+# Not imported from `typing`, which would take longer than the rest of this file, too.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
 # The exit status of an interrupted command (README.md).
 INTERRUPTED = 130
 ENDS = (_signal.SIGINT, _signal.SIGTERM)
 
 
-def main() -> int:
-    """Run the command with this process's arguments and return its exit status."""
+def main() -> NoReturn:
+    """Run the command with this process's arguments, and end the process with its exit status."""
     for number in ENDS:
         _signal.signal(number, lambda *_: os._exit(INTERRUPTED))
     # Loading the engine takes a while; a signal meanwhile ends the process immediately.
@@ -24,8 +29,10 @@ def main() -> int:
     # The command handles signals by itself; Python's handlers would run only after it ends.
     for number in ENDS:
         _signal.signal(number, _signal.SIG_DFL)
-    return _inrush.main(sys.argv[1:], found, own_package())
+    status = _inrush.main(sys.argv[1:], found, own_package())
+    # All is done and printed. Taking the interpreter apart would take a sixth of a short command.
+    os._exit(status)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
