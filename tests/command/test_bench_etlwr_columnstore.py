@@ -15,6 +15,7 @@ import pytest
 
 from command.etlwr import KEYS, copied, results, run
 from harness.command import CLEAN, INTERRUPTED, USAGE, VERIFICATION, Inrush
+from harness.duckdb_files import opened
 
 # A measurement may take 300 seconds (etlwr.py), and a test makes up to three measurements.
 pytestmark = pytest.mark.timeout(900)
@@ -73,7 +74,7 @@ def test_a_kept_columnstore_is_not_loaded_again(inrush: Inrush, made: Path) -> N
     found = results(run(inrush, "x.duckdb", "--keep", *words).expect(CLEAN))
     path = inrush.folder / "x.duckdb"
     assert path.stat().st_size == found["runs"][0]["stored_bytes"]
-    with duckdb.connect(str(path), read_only=True) as connection:
+    with opened(path, read_only=True) as connection:
         for table in found["runs"][0]["tables"]:
             assert_values(connection, table["table"], inrush.folder / "data")
     before = path.read_bytes()

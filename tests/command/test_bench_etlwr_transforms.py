@@ -5,11 +5,11 @@ from __future__ import annotations
 from decimal import Decimal
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from command.etlwr import KEYS, PARTS, SCALE, copied, results, run
 from harness.command import CLEAN, USAGE, Inrush
+from harness.duckdb_files import opened
 from harness.servers import Database
 
 # A measurement may take 300 seconds (etlwr.py), and a test makes up to three measurements.
@@ -83,7 +83,7 @@ def test_all_of_it_into_a_columnstore(inrush: Inrush) -> None:
     revenue = sum(Decimal(row[5]) * (1 - Decimal(row[6])) for row in fields)
 
     def loaded() -> list[tuple[Decimal]]:
-        with duckdb.connect(inrush.folder / "x.duckdb", read_only=True) as connection:
+        with opened(inrush.folder / "x.duckdb", read_only=True) as connection:
             return connection.sql("SELECT sum(revenue) FROM lineitem").fetchall()
 
     assert loaded() == [(revenue,)]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-import duckdb
 import pytest
 
 from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, USAGE, Inrush
+from harness.duckdb_files import opened
 from harness.packages import flow, literal, output, package, step
 
 COLUMNS = ["id bigint", "word text"]
@@ -253,7 +253,7 @@ def test_a_fault_of_a_step_has_its_place(inrush: Inrush, kind: str) -> None:
     inrush.write("empty.csv", "no,name\n")
     inrush.write("twice.csv", "no,name\n1,a\n1,a\n")
     inrush.write("spelled.csv", "no,NO,name,NAME\n1,1,a,a\n")
-    with duckdb.connect(str(inrush.folder / "t.duckdb")) as database:
+    with opened(inrush.folder / "t.duckdb") as database:
         database.execute("CREATE TABLE names AS SELECT 1 AS no, 'a' AS name")
         database.execute(
             "CREATE TABLE loaded (id bigint, word text, number int, moment timestamp, name text, "
@@ -276,7 +276,7 @@ def test_a_fault_of_a_step_has_its_place(inrush: Inrush, kind: str) -> None:
 def test_a_derived_value_with_too_many_digits_says_how_a_step_rounds_it(inrush: Inrush) -> None:
     inrush.write("rows.csv", "id,price\n1,2.345\n")
     columns = ["id integer", "price numeric(5,3)"]
-    with duckdb.connect(str(inrush.folder / "t.duckdb")) as database:
+    with opened(inrush.folder / "t.duckdb") as database:
         database.execute("CREATE TABLE loaded (id integer, price decimal(5,3), total decimal(9,2))")
     rows = flow("loaded", "rows.csv", columns=columns, mode="append", rejects={"rows_max": 1})
     path = inrush.write("package.toml", package("t.duckdb", rows + step(derive={"total": "price"})))
@@ -343,6 +343,6 @@ def test_names_of_columns_are_compared_without_case(inrush: Inrush) -> None:
         + step(where="AMOUNT IS NOT NULL")
     )
     inrush("run", inrush.write("package.toml", package("t.duckdb", rows))).expect(0)
-    with duckdb.connect(str(inrush.folder / "t.duckdb")) as database:
+    with opened(inrush.folder / "t.duckdb") as database:
         found = database.execute("SELECT * FROM loaded ORDER BY ALL").fetchall()
     assert found == [(1, "one", "q1", 5), (1, "one", "q2", 6), (2, "two", "q1", 9)]

@@ -13,6 +13,7 @@ import struct
 import uuid
 from collections.abc import Callable
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 Row = tuple["str | None", ...]
@@ -21,6 +22,7 @@ _DAY_MICROSECONDS = 86_400_000_000
 _ZEROS_OF_A_FRACTION = re.compile(r"\.(\d*?)0*(?!\d)")
 
 
+@cache
 def base(type_name: str) -> str:
     """Return a type's name without its modifiers."""
     if type_name.endswith("[]"):

@@ -15,7 +15,7 @@ import signal
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import unquote
@@ -28,6 +28,7 @@ import pyarrow.dataset as pads
 from conformance.canonical import Row, canonical
 from harness import pauses
 from harness.command import Inrush
+from harness.duckdb_files import opened
 from harness.packages import Value, package
 from harness.servers import Database
 from sqlserver import real_server
@@ -348,13 +349,13 @@ class DuckDb(Place):
     @contextmanager
     def connect(self, *, read_only: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
         """Open the file like a reader that must not change it."""
-        try:
-            connection = duckdb.connect(str(self.file), read_only=read_only)
-        except duckdb.IOException as error:
-            if "lock" in str(error):
-                raise KeptOutError(str(error)) from error
-            raise
-        with connection:
+        with ExitStack() as stack:
+            try:
+                connection = stack.enter_context(opened(self.file, read_only=read_only))
+            except duckdb.IOException as error:
+                if "lock" in str(error):
+                    raise KeptOutError(str(error)) from error
+                raise
             connection.execute("SET TimeZone = 'UTC'")
             yield connection
 
@@ -365,14 +366,16 @@ class DuckDb(Place):
             return {
                 name
                 for (name,) in connection.execute(
-                    "SELECT table_name FROM duckdb_tables() WHERE schema_name <> 'inrush'"
+                    "SELECT table_name FROM duckdb_tables() "
+                    "WHERE database_name = current_database() AND schema_name <> 'inrush'"
                 ).fetchall()
             }
 
     def column_types(self, table: str) -> dict[str, str]:
         with self.connect() as connection:
             found = connection.execute(
-                "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ? "
+                "SELECT column_name, data_type FROM duckdb_columns() "
+                "WHERE database_name = current_database() AND table_name = ? "
                 "ORDER BY column_index",
                 [table],
             ).fetchall()

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, USAGE, Inrush
+from harness.duckdb_files import opened
 from harness.packages import Value, flow, package
 
 COLUMNS: list[Value] = ["id integer", "name text"]
@@ -26,7 +27,7 @@ LISTED = ("--columns", "id integer, name text")
 
 def rows(file: Path, query: str) -> list[tuple[object, ...]]:
     """Return the rows of a query in a file of DuckDB."""
-    with duckdb.connect(str(file), read_only=True) as connection:
+    with opened(file, read_only=True) as connection:
         return connection.execute(query).fetchall()
 
 

@@ -11,6 +11,7 @@ import duckdb
 import pytest
 
 from harness.command import CLEAN, LOADED_WITH_REJECTS, Inrush, Running
+from harness.duckdb_files import opened
 from harness.servers import Database
 
 COLUMNS = ("--columns", "id integer, name text")
@@ -54,7 +55,7 @@ def destination(kind: str, inrush: Inrush, database: Database) -> tuple[str, Fin
         return database.url, lambda: database.rows("SELECT * FROM people ORDER BY id")
 
     def find() -> object:
-        with duckdb.connect(str(inrush.folder / "x.duckdb"), read_only=True) as connection:
+        with opened(inrush.folder / "x.duckdb", read_only=True) as connection:
             return connection.execute("SELECT * FROM people ORDER BY id").fetchall()
 
     def find_files() -> object:

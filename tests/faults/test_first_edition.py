@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from conformance.canonical import Row, canonical
@@ -24,6 +23,7 @@ from faults.first_edition.restore import restore
 from harness import servers
 from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, Inrush, Outcome
 from harness.contents import assert_nothing_staged
+from harness.duckdb_files import opened
 from harness.servers import Database
 from inrush.report import Report
 
@@ -239,7 +239,7 @@ def _make_newer(found: Found) -> None:
     if found.database is not None:
         found.database.execute("COMMENT ON SCHEMA inrush IS 'The ledger of Inrush, version 99: x'")
     elif found.left.destination == "duckdb":
-        with duckdb.connect(str(found.inrush.folder / "warehouse.duckdb")) as connection:
+        with opened(found.inrush.folder / "warehouse.duckdb") as connection:
             connection.execute("UPDATE inrush.run SET version = 99")
     else:
         for path in (found.inrush.folder / "lake" / "_inrush" / "runs").glob("*.json"):

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 import inrush
+from harness.duckdb_files import opened
 from harness.servers import Database
 
 
@@ -85,7 +86,7 @@ def test_rows_come_as_a_program_makes_them(tmp_path: Path) -> None:
     )
     other.join()
     assert report.account.rows_loaded == 30
-    with duckdb.connect(f"{tmp_path}/x.duckdb") as file:
+    with opened(tmp_path / "x.duckdb") as file:
         assert file.execute(SUMS).fetchall() == [expected(30)]
 
 

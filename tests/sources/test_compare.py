@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-import duckdb
 import pytest
 
 from harness.command import CLEAN, FAILED, USAGE, VERIFICATION, Inrush
+from harness.duckdb_files import opened
 from harness.servers import Database
 
 PACKAGE = """
@@ -193,7 +193,7 @@ def test_the_side_that_lacks_its_table_is_named(
     inrush(*compare).expect(FAILED, "its source cannot be read", "no table or view of this name")
     database.execute("ALTER TABLE away RENAME TO orders")
     if other == "duckdb":
-        with duckdb.connect(str(inrush.folder / "t.duckdb")) as connection:
+        with opened(inrush.folder / "t.duckdb") as connection:
             connection.execute("DROP TABLE orders")
     else:
         database.execute("DROP TABLE dw.orders")

@@ -6,10 +6,10 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from harness.command import CLEAN, USAGE, VERIFICATION, Inrush
+from harness.duckdb_files import opened
 from harness.servers import Database
 
 COMPARE = ("verify", "--compare", "copy.toml")
@@ -53,7 +53,7 @@ class Side:
         if self.kind == "postgresql":
             self.database.execute(";".join(statements))
             return
-        with duckdb.connect(str(self.path)) as file:
+        with opened(self.path) as file:
             for statement in statements:
                 file.execute(statement)
 
@@ -268,7 +268,7 @@ mode = "append"
 
 def test_other_places_are_refused(inrush: Inrush) -> None:
     """A folder of Parquet files has no tables that can be read back for a comparison."""
-    with duckdb.connect(str(inrush.folder / "here.duckdb")) as file:
+    with opened(inrush.folder / "here.duckdb") as file:
         file.execute("CREATE TABLE orders AS SELECT 1 AS id")
     inrush.write(
         "copy.toml",

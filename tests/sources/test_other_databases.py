@@ -11,6 +11,7 @@ import duckdb
 import pytest
 
 from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, REJECT_LIMIT, USAGE, Inrush
+from harness.duckdb_files import opened
 from harness.servers import Database
 
 # The name of a column, its types in DuckDB and PostgreSQL, and extreme values.
@@ -57,7 +58,7 @@ table = "{table}"
 def made_by_duckdb(folder: Path, *statements: str) -> str:
     """Make a file of DuckDB, and return its connection in a package."""
     path = folder / "lake.duckdb"
-    with duckdb.connect(str(path)) as file:
+    with opened(path) as file:
         for statement in statements:
             file.execute(statement)
     return f'{{ url = "duckdb:{path}" }}'
@@ -321,7 +322,7 @@ def test_a_killed_copy_keeps_what_an_unchanged_file_has_given(
     with inrush.stopped_by("stop:before_switch", "run", "copy.toml") as running:
         running.send(signal.SIGKILL)
         running.wait()
-    with duckdb.connect(str(tmp_path / "lake.duckdb")) as file:
+    with opened(tmp_path / "lake.duckdb") as file:
         file.execute("UPDATE t SET v = 100 WHERE id = 17")
     told = "1 table of the stopped run changed since, and is loaded again: t"
     inrush("run", "copy.toml").expect(CLEAN, told)
@@ -414,7 +415,7 @@ def test_bad_input_is_a_sentence(
     assert outcome.status != CLEAN, outcome.said
     for part in parts:
         assert part in outcome.said, outcome.said
-    with duckdb.connect(str(tmp_path / "lake.duckdb")) as file:
+    with opened(tmp_path / "lake.duckdb") as file:
         assert file.execute("SELECT count(*) FROM t").fetchall() == [(1,)]
 
 

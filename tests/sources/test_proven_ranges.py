@@ -12,6 +12,7 @@ import duckdb
 import pytest
 
 from harness.command import CLEAN, FAILED, USAGE, Inrush
+from harness.duckdb_files import opened
 from harness.ranged_table import ROWS_OF_A_RANGE, TABLE, add_rows, filled, keys_since, now
 from harness.servers import Database, Server
 
@@ -176,7 +177,7 @@ def rows_in(folder: Path, url: str) -> list[tuple[object, ...]]:
     if url.startswith("parquet:"):
         found = duckdb.sql(f"{columns} '{folder}/lake/orders/*.parquet' ORDER BY id, v")
         return found.fetchall() if found else []
-    with duckdb.connect(str(folder / url), read_only=True) as connection:
+    with opened(folder / url, read_only=True) as connection:
         return connection.sql(f"{columns} orders ORDER BY id, v").fetchall()
 
 
@@ -286,7 +287,7 @@ source = {{ connection = "crm", table = "orders", unchanged_by = "sums"{words} }
 
 def test_other_databases_have_no_such_proof(inrush: Inrush, tmp_path: Path) -> None:
     """A source in DuckDB is refused."""
-    with duckdb.connect(str(tmp_path / "crm.duckdb")) as connection:
+    with opened(tmp_path / "crm.duckdb") as connection:
         connection.execute("CREATE TABLE orders AS SELECT 1 AS id")
     words = ["copy", "--from", "crm.duckdb", "--table", "orders", "--to", "parquet:lake"]
     outcome = inrush(*words, "--split-by", "id", "--unchanged-by-sums")

@@ -6,10 +6,10 @@ import signal
 from collections.abc import Iterator
 from typing import Any
 
-import duckdb
 import pytest
 
 from harness.command import CLEAN, FAILED, Inrush
+from harness.duckdb_files import opened
 from harness.servers import Database, Server
 
 MADE = (
@@ -60,7 +60,7 @@ class Copy:
         if not self.into_duckdb:
             (found,) = self.target.rows(query)
             return found
-        with duckdb.connect(str(self.inrush.folder / "lake.duckdb")) as file:
+        with opened(self.inrush.folder / "lake.duckdb") as file:
             (found,) = file.execute(query).fetchall()
             return found
 

@@ -12,13 +12,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic
 
-import duckdb
 import psycopg
 import pytest
 
 import inrush as api
 from conftest import SharedServer
+from harness import polling
 from harness.command import CLEAN, FAILED, USAGE, Inrush
+from harness.duckdb_files import opened
+from harness.pauses import wait_until
 from harness.servers import Database, Server
 
 _numbers = itertools.count(1)
@@ -98,7 +100,7 @@ def test_each_run_loads_what_is_new(
     inrush("check", feed).expect(CLEAN, "nothing new since", "nothing is left to do")
     mark = json.loads(inrush("status", feed, "--marks", "--json").expect(CLEAN).output)[0]
     # The new rows are above the mark, and old enough to be loaded at once.
-    wait_for(database, f"SELECT now() > '{mark['below']}'::timestamptz + interval '1.1 seconds'")
+    wait_until(database, f"SELECT now() > '{mark['below']}'::timestamptz + interval '1.1 seconds'")
     at = f"'{mark['below']}'::timestamptz"
     database.execute(
         f"INSERT INTO orders SELECT n, n, {at} FROM generate_series(4, 5) AS n;"
@@ -118,13 +120,6 @@ def killed(inrush: Inrush, *words: str | Path) -> None:
     assert outcome.status == -signal.SIGKILL, outcome.said
 
 
-def wait_for(database: Database, question: str) -> None:
-    """Repeat a query until the server answers yes."""
-    end = monotonic() + 30
-    while not database.value(question):
-        assert monotonic() < end, question
-
-
 def test_a_row_that_is_committed_late_is_not_lost(
     database: Database, target: Database, inrush: Inrush, feed: Path
 ) -> None:
@@ -132,15 +127,13 @@ def test_a_row_that_is_committed_late_is_not_lost(
     with database.connect(autocommit=False) as writer:
         writer.execute("INSERT INTO orders (id, v) VALUES (4, 4)")
         began = "SELECT now() < clock_timestamp() - interval '1.1 seconds'"
-        end = monotonic() + 30
-        while not writer.execute(began).fetchall()[0][0]:
-            assert monotonic() < end
+        polling.until(lambda: writer.execute(began).fetchone() == (True,))
         database.execute("INSERT INTO orders (id, v) VALUES (5, 5)")
         pid = writer.info.backend_pid
         inrush("run", feed).expect(CLEAN, f"must wait for session {pid} of")
         assert ids(target) == [1, 2, 3]
         inrush("run", feed).expect(CLEAN, "nothing new since", f"session {pid} of")
-    wait_for(database, "SELECT max(updated_at) < now() - interval '1.1 seconds' FROM orders")
+    wait_until(database, "SELECT max(updated_at) < now() - interval '1.1 seconds' FROM orders")
     inrush("run", feed).expect(CLEAN)
     assert ids(target) == [1, 2, 3, 4, 5]
 
@@ -210,7 +203,7 @@ def test_a_stopped_run_keeps_its_rows_if_nothing_was_written(
     if kind == "postgresql":
         assert beside.rows(count) == [(2001, 2001)]
     else:
-        with duckdb.connect(str(tmp_path / kind)) as file:
+        with opened(tmp_path / kind) as file:
             assert file.execute(count).fetchall() == [(2001, 2001)]
     inrush("run", feed).expect(CLEAN, "nothing new since")
     here.done_with(database)
@@ -296,7 +289,9 @@ def test_an_index_is_used(newest_database: Database, inrush: Inrush) -> None:
     newest_database.execute(
         f"INSERT INTO orders SELECT n, n, {old(0)} FROM generate_series(20001, 20007) AS n"
     )
-    wait_for(newest_database, "SELECT max(updated_at) < now() - interval '1.1 seconds' FROM orders")
+    wait_until(
+        newest_database, "SELECT max(updated_at) < now() - interval '1.1 seconds' FROM orders"
+    )
     inrush("run", feed).expect(CLEAN, "the new rows of 1 table are found by an index")
     rows = "SELECT id, v, updated_at FROM {} ORDER BY id"
     assert newest_database.rows(rows.format("dw.orders")) == newest_database.rows(
@@ -437,11 +432,11 @@ def test_a_time_that_is_rounded_down_is_not_lost(
         assert rounded == (True,)
         started = writer.execute("SELECT now()::text").fetchone()
         assert started is not None
-        wait_for(database, f"SELECT now() > '{started[0]}'::timestamptz + interval '1.1 seconds'")
+        wait_until(database, f"SELECT now() > '{started[0]}'::timestamptz + interval '1.1 seconds'")
         inrush("run", feed).expect(CLEAN, "must wait for session")
         assert ids(target) == [1, 2, 3]
         writer.commit()
-    wait_for(database, OLD_ENOUGH)
+    wait_until(database, OLD_ENOUGH)
     inrush("run", feed).expect(CLEAN)
     assert ids(target) == [1, 2, 3, 4]
 
@@ -569,8 +564,8 @@ def test_rows_of_late_writers_are_neither_lost_nor_doubled(
         for writer in writers:
             writer.join()
     late = "SELECT count(*) = 0 FROM {} WHERE updated_at > now() - interval '1.1 seconds'"
-    wait_for(database, late.format("orders"))
-    wait_for(database, late.format("log"))
+    wait_until(database, late.format("orders"))
+    wait_until(database, late.format("log"))
     inrush("run", feed).expect(CLEAN)
     for table in ("log", "orders"):
         everything = f"SELECT id, v, updated_at FROM {table} ORDER BY id"

@@ -16,10 +16,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from harness.command import CLEAN, FAILED, USAGE, VERIFICATION, Inrush
+from harness.duckdb_files import opened
 from harness.servers import Database
 from sources.test_since import APPEND, UPSERT, ids, killed
 
@@ -37,14 +37,14 @@ class Lake:
     def execute(self, *statements: str) -> None:
         """Run statements in one transaction."""
         if self.kind == "duckdb":
-            with duckdb.connect(str(self.path)) as file:
+            with opened(self.path) as file:
                 for statement in ("BEGIN", *statements, "COMMIT"):
                     file.execute(statement)
             return
-        opened = self.connect()
+        sqlite = self.connect()
         for statement in ("BEGIN", *statements, "COMMIT"):
-            opened.execute(statement)
-        opened.close()
+            sqlite.execute(statement)
+        sqlite.close()
 
     def connect(self) -> sqlite3.Connection:
         """Open the SQLite file, without implicit transactions of Python's module."""
@@ -53,11 +53,11 @@ class Lake:
     def rows(self, query: str) -> list[tuple[object, ...]]:
         """Return the rows of a query."""
         if self.kind == "duckdb":
-            with duckdb.connect(str(self.path), read_only=True) as file:
+            with opened(self.path, read_only=True) as file:
                 return file.execute(query).fetchall()
-        opened = self.connect()
-        rows = opened.execute(query).fetchall()
-        opened.close()
+        sqlite = self.connect()
+        rows = sqlite.execute(query).fetchall()
+        sqlite.close()
         return rows
 
     def ago(self, minutes: float) -> str:

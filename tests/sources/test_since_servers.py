@@ -12,9 +12,10 @@ import pytest
 from conftest import StartServer
 from harness import servers
 from harness.command import CLEAN, FAILED, Inrush
+from harness.pauses import wait_until
 from harness.servers import Database, Server
 from harness.standby import follow
-from sources.test_since import APPEND, TABLE, flow, ids, old, package, wait_for
+from sources.test_since import APPEND, TABLE, flow, ids, old, package
 
 LAG = ', lag = "5 minutes"'
 SETTINGS = servers.REPLICATING | {"max_prepared_transactions": "5"}
@@ -67,7 +68,7 @@ def test_a_prepared_transaction_may_have_written_rows(
     inrush("run", plain).expect(FAILED, "the prepared transaction 'late one'", "lag = ")
     assert ids(target) == []
     crm.execute("COMMIT PREPARED 'late one'")
-    wait_for(crm, OLD_ENOUGH)
+    wait_until(crm, OLD_ENOUGH)
     inrush("run", plain).expect(CLEAN)
     assert ids(target) == [1, 2, 3, 4]
     beside = crm.server.create_database(f"{crm.name}_beside")
@@ -90,7 +91,7 @@ def test_a_prepared_transaction_does_not_hold_back_a_lag(
     crm.execute("COMMIT PREPARED 'late'")
     inrush("run", with_lag).expect(CLEAN)
     assert ids(target) == [1, 2, 3]
-    wait_for(crm, OLD_ENOUGH)
+    wait_until(crm, OLD_ENOUGH)
     inrush("run", feed(inrush, crm, target, ', lag = "1 second"')).expect(CLEAN)
     assert ids(target) == [1, 2, 3, 4]
 
@@ -111,8 +112,8 @@ def test_a_subscription_brings_rows_late(
         " WITH (create_slot = false, slot_name = 'feed')"
     )
     try:
-        wait_for(copy, "SELECT count(*) = 3 FROM orders")
-        wait_for(copy, "SELECT bool_and(srsubstate = 'r') FROM pg_subscription_rel")
+        wait_until(copy, "SELECT count(*) = 3 FROM orders")
+        wait_until(copy, "SELECT bool_and(srsubstate = 'r') FROM pg_subscription_rel")
         plain = inrush("run", feed(inrush, copy, target))
         plain.expect(FAILED, "a subscription brings rows", "lag = ")
         assert ids(target) == []
@@ -120,7 +121,7 @@ def test_a_subscription_brings_rows_late(
         assert ids(target) == [1, 2, 3]
         # A row with a value above the mark arrives by the subscription, and is loaded once.
         crm.execute(f"INSERT INTO orders VALUES (4, 4, {old(4)})")
-        wait_for(copy, "SELECT count(*) = 4 FROM orders")
+        wait_until(copy, "SELECT count(*) = 4 FROM orders")
         inrush("run", feed(inrush, copy, target, ', lag = "1 minute"')).expect(CLEAN)
         assert ids(target) == [1, 2, 3, 4]
         words = flow("orders", APPEND).replace('table = "orders", since', 'table = "own", since')
@@ -137,7 +138,7 @@ def test_a_subscription_brings_rows_late(
         copy.execute("ALTER SUBSCRIPTION feed SET (slot_name = NONE)")
         copy.execute("DROP SUBSCRIPTION feed")
         of_slot = "FROM pg_replication_slots WHERE slot_name = 'feed'"
-        wait_for(crm, f"SELECT bool_and(NOT active) {of_slot}")
+        wait_until(crm, f"SELECT bool_and(NOT active) {of_slot}")
         crm.execute("SELECT pg_drop_replication_slot('feed')")
         primary.done_with(copy)
 
@@ -153,14 +154,14 @@ def test_a_standby_counts_back_from_what_it_has_replayed(
         assert ids(target) == []
         with_lag = feed(inrush, there, target, ', lag = "1 second"')
         crm.execute("INSERT INTO orders (id, v) VALUES (4, 4)")
-        wait_for(crm, OLD_ENOUGH)
+        wait_until(crm, OLD_ENOUGH)
         crm.execute("CREATE TABLE later ()")
         follows(crm, there)
         inrush("run", with_lag).expect(CLEAN)
         assert ids(target) == [1, 2, 3, 4]
         there.execute("SELECT pg_wal_replay_pause()")
         crm.execute("INSERT INTO orders (id, v) VALUES (5, 5)")
-        wait_for(crm, OLD_ENOUGH)
+        wait_until(crm, OLD_ENOUGH)
         inrush("run", with_lag).expect(CLEAN, "nothing new since")
         there.execute("SELECT pg_wal_replay_resume()")
         crm.execute("CREATE TABLE latest ()")

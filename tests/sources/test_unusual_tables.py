@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import duckdb
 import pytest
 from pyarrow import parquet
 
 from harness.command import CLEAN, FAILED, USAGE, Inrush
+from harness.duckdb_files import opened
 from harness.servers import Database, Server
 
 # The largest number of columns that a table of PostgreSQL can have.
@@ -110,7 +110,7 @@ def test_a_table_of_1600_columns_into_duckdb(newest_database: Database, inrush: 
     there = newest_database.rows("SELECT * FROM wide ORDER BY c0")
     words = ("--table", "wide", "--into-schema", "main")
     inrush(*copy(newest_database, "wide.duckdb", *words)).expect(CLEAN)
-    with duckdb.connect(str(inrush.folder / "wide.duckdb")) as file:
+    with opened(inrush.folder / "wide.duckdb") as file:
         assert file.execute("FROM main.wide ORDER BY c0").fetchall() == there
 
 

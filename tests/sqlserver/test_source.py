@@ -6,10 +6,10 @@ import re
 import socket
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from harness.command import CLEAN, FAILED, USAGE, Inrush
+from harness.duckdb_files import opened
 from harness.servers import Database
 from sqlserver.double import Double
 from sqlserver.double.server import Client
@@ -106,7 +106,7 @@ def many(inrush: Inrush, double: Double) -> list[tuple[int, str]]:
 
 def in_duckdb(path: Path, query: str) -> list[tuple[object, ...]]:
     """Return the rows of a query of a file of DuckDB."""
-    with duckdb.connect(str(path), read_only=True) as file:
+    with opened(path, read_only=True) as file:
         return file.execute(query).fetchall()
 
 

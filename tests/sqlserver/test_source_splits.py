@@ -7,10 +7,10 @@ import signal
 import threading
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from harness.command import CLEAN, FAILED, INTERRUPTED, USAGE, Inrush, Outcome
+from harness.duckdb_files import opened
 from sqlserver.double import Double
 from sqlserver.double.server import Client
 
@@ -75,7 +75,7 @@ def copied(inrush: Inrush, double: Double, *words: str) -> Outcome:
 def found(inrush: Inrush) -> list[tuple[object, ...]]:
     """Return the rows of the file."""
     path: Path = inrush.folder / "x.duckdb"
-    with duckdb.connect(str(path), read_only=True) as file:
+    with opened(path, read_only=True) as file:
         return file.execute("SELECT id, day::text, note FROM t ORDER BY id").fetchall()
 
 

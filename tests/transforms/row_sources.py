@@ -16,13 +16,13 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, ClassVar
 
-import duckdb
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 
 from harness import packages
 from harness.command import Inrush, Outcome
+from harness.duckdb_files import opened
 from harness.packages import Value
 from harness.servers import Database
 from sources.flight_sql import FlightSql
@@ -338,7 +338,7 @@ class DuckDbTable(DatabaseRows):
 
     def fill(self, given: Sequence[Record]) -> None:
         self.words = {"url": "duckdb:origin.duckdb"}
-        with duckdb.connect(str(self.inrush.folder / "origin.duckdb")) as file:
+        with opened(self.inrush.folder / "origin.duckdb") as file:
             file.execute(TABLE)
             file.register("given", arrow_table(given))
             file.execute("INSERT INTO rows SELECT * FROM given")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
 from conformance.destinations import DuckDb, in_order
 from harness.command import CLEAN, LOADED_WITH_REJECTS, USAGE, Inrush
+from harness.duckdb_files import opened
 from harness.packages import flow, output
 
 ID_AND_KIND = ["id integer", "kind text"]
@@ -29,7 +29,7 @@ def write(inrush: Inrush, place: DuckDb, text: str, **run: Any) -> Path:
 def test_other_types_are_refused_whatever_the_names(
     inrush: Inrush, place: DuckDb, tmp_path: Path, names: tuple[str, str]
 ) -> None:
-    with duckdb.connect(tmp_path / "results.duckdb") as database:
+    with opened(tmp_path / "results.duckdb") as database:
         database.execute("CREATE SCHEMA s; CREATE SCHEMA r")
         database.execute(f"CREATE TABLE {names[0]} (id varchar, kind varchar)")
         database.execute(f"CREATE TABLE {names[1]} (id bigint, kind varchar)")
@@ -45,7 +45,7 @@ def test_other_types_are_refused_whatever_the_names(
 def test_tables_of_two_schemas_have_their_own_rejects(
     inrush: Inrush, place: DuckDb, tmp_path: Path
 ) -> None:
-    with duckdb.connect(tmp_path / "results.duckdb") as database:
+    with opened(tmp_path / "results.duckdb") as database:
         database.execute("CREATE SCHEMA s; CREATE SCHEMA r")
         for schema in ("s", "r"):
             database.execute(f"CREATE TABLE {schema}.t (id integer, kind varchar NOT NULL)")
@@ -62,7 +62,7 @@ def test_tables_of_two_schemas_have_their_own_rejects(
         path.write_text(path.read_text().replace("x,b", "4,a").replace("2,\n", "2,c\n"))
     replayed = inrush("rejects", "replay", folder.name).expect(CLEAN)
     assert "by hand" not in replayed.said
-    with duckdb.connect(tmp_path / "results.duckdb") as database:
+    with opened(tmp_path / "results.duckdb") as database:
         rows = database.execute("FROM s.t ORDER BY id").fetchall()
         assert rows == [(1, "a"), (4, "a")]
         rows = database.execute("FROM r.t ORDER BY id").fetchall()
@@ -72,7 +72,7 @@ def test_tables_of_two_schemas_have_their_own_rejects(
 def test_the_next_output_reports_if_the_first_is_loaded_already(
     inrush: Inrush, place: DuckDb, tmp_path: Path
 ) -> None:
-    with duckdb.connect(tmp_path / "results.duckdb") as database:
+    with opened(tmp_path / "results.duckdb") as database:
         database.execute("CREATE TABLE first (id integer, kind varchar)")
     inrush.write("rows.csv", "id,kind\n1,a\n2,b\n")
     text = (
@@ -94,7 +94,7 @@ def test_a_row_that_fails_again_is_still_that_of_its_target(
     inrush: Inrush, place: DuckDb, tmp_path: Path
 ) -> None:
     """With `each`, other targets may have the row, so a correction always goes to this target."""
-    with duckdb.connect(tmp_path / "results.duckdb") as database:
+    with opened(tmp_path / "results.duckdb") as database:
         database.execute("CREATE TABLE first (id integer, note varchar NOT NULL)")
         database.execute("CREATE TABLE second (id integer, note varchar)")
     inrush.write("rows.csv", "id,note\n1,\n2,x\n")

@@ -11,10 +11,10 @@ import random
 import signal
 from typing import Any
 
-import duckdb
 import pytest
 
 from harness.command import CLEAN, LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush, Outcome
+from harness.duckdb_files import opened
 from harness.packages import flow, package, step
 
 IN_INSERT = "the steps are a part of the statement that adds the rows"
@@ -86,7 +86,7 @@ class Both:
     def execute(self, sql: str, places: list[Inrush] | None = None) -> None:
         """Run a statement in both files, or in some."""
         for own in places or self.folders():
-            with duckdb.connect(str(own.folder / "results.duckdb")) as file:
+            with opened(own.folder / "results.duckdb") as file:
                 file.execute(sql)
 
     def write(self, seed: int, *, bad: bool, bad_file: int | None = None, step: int = 0) -> None:
@@ -120,7 +120,7 @@ class Both:
 
 def table(own: Inrush) -> list[tuple[Any, ...]]:
     """Return all rows of the target; nothing else may be left in the file."""
-    with duckdb.connect(str(own.folder / "results.duckdb"), read_only=True) as file:
+    with opened(own.folder / "results.duckdb", read_only=True) as file:
         made = file.execute(
             "SELECT function_name FROM duckdb_functions() WHERE NOT internal"
         ).fetchall()

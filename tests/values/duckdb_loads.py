@@ -7,9 +7,8 @@ from fractions import Fraction
 from typing import Any
 from uuid import UUID
 
-import duckdb
-
 from harness.command import CLEAN, LOADED_WITH_REJECTS, Inrush
+from harness.duckdb_files import opened
 from harness.packages import package
 from values.loads import Loaded, flow_of, note_rejects, table, write_file
 from values.meanings import Column, double_bits, single_bits
@@ -57,7 +56,7 @@ def load(chosen: Round, inrush: Inrush) -> Loaded:
             note_rejects(outcome, [group], inrush, found)
         else:
             found.refused[group.cases[0].number] = outcome.errors
-    with duckdb.connect(str(inrush.folder / "values.duckdb"), read_only=True) as connection:
+    with opened(inrush.folder / "values.duckdb", read_only=True) as connection:
         connection.execute("SET TimeZone = 'UTC'")
         for group in chosen.groups:
             if group.cases[0].number in found.refused:

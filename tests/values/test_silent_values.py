@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.command import CLEAN, LOADED_WITH_REJECTS, USAGE, Inrush, Outcome
+from harness.duckdb_files import opened
 from harness.packages import Value, flow, package
 from harness.servers import Database
 
@@ -294,7 +295,7 @@ def test_json_that_duckdb_refuses_is_a_reject(inrush: Inrush) -> None:
     )
     outcome = inrush("run", inrush.write("p.toml", package({"url": "x.duckdb"}, load)))
     outcome.expect(LOADED_WITH_REJECTS)
-    with duckdb.connect(str(inrush.folder / "x.duckdb"), read_only=True) as connection:
+    with opened(inrush.folder / "x.duckdb", read_only=True) as connection:
         found = connection.execute("SELECT id, doc::varchar FROM t ORDER BY id").fetchall()
     expect_documents("duckdb", found)
     told = outcome.rejects()

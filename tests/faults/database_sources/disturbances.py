@@ -11,8 +11,6 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import duckdb
-
 from conformance.destinations import Parquet, PostgreSql, quoted
 from faults.database_sources.copies import Copy
 from faults.database_sources.origins import FileOrigin
@@ -21,6 +19,7 @@ from faults.database_sources.writers import TEST
 from faults.disturbances import STEPS, SWITCHED_STEPS, UNSWITCHED_STEPS, Struck, crash_of, kill_one
 from harness import polling
 from harness.command import CLEAN, FAILED, INTERRUPTED, Outcome, Running
+from harness.duckdb_files import opened
 from harness.proxy import Trouble
 
 Strike = Callable[[CopyScene], Struck]
@@ -290,7 +289,7 @@ def source_locked(scene: CopyScene) -> Struck:
 def file_locked(scene: CopyScene) -> Struck:
     """Another program writes to the file that is read: the command reports it."""
     assert isinstance(scene.origin, FileOrigin)
-    with duckdb.connect(str(scene.origin.file)):
+    with opened(scene.origin.file):
         outcome = scene.command()
     scene.rest()
     assert outcome.status in (FAILED, CLEAN), outcome.said

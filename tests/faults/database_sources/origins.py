@@ -7,8 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 
-import duckdb
-
 from conformance.canonical import Row
 from conformance.destinations import DuckDb, Place, PostgreSql18
 from faults.database_sources.history import Change, History, Rows
@@ -16,6 +14,7 @@ from faults.database_sources.tables import SourceTable
 from faults.database_sources.writers import TEST, VERSIONS, Journal
 from faults.site import Stand
 from harness import pauses
+from harness.duckdb_files import opened
 from harness.packages import Value
 from harness.proxy import SOON, Proxy
 from harness.servers import Database
@@ -148,7 +147,7 @@ class FileOrigin(Origin):
 
     def __init__(self, file: Path, tables: Sequence[SourceTable]) -> None:
         self.file = file
-        with duckdb.connect(str(file)) as connection:
+        with opened(file) as connection:
             for table in tables:
                 for statement in table.made_in_duckdb():
                     connection.execute(statement)
@@ -169,7 +168,7 @@ class FileOrigin(Origin):
         before = self.now()
         table = numbers.choice(self.tables)
         count = numbers.randint(1, 9)
-        with duckdb.connect(str(self.file)) as connection:
+        with opened(self.file) as connection:
             if before[table.name] and numbers.random() < 0.6:
                 keys = numbers.choices([*before[table.name]], k=count)
                 connection.execute(table.changing(", ".join(map(str, keys))))

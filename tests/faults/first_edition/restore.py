@@ -14,9 +14,8 @@ import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
-
 from faults.first_edition.left import FOLDER, Left
+from harness.duckdb_files import opened
 from harness.servers import Database
 
 # A split's key in a PostgreSQL dump, and as JSON inside JSON or inside a database.
@@ -119,7 +118,7 @@ def _restore_database(left: Left, folder: Path, move: Move, database: Database) 
 
 
 def _move_duckdb(path: Path, move: Move) -> None:
-    with duckdb.connect(str(path)) as connection:
+    with opened(path) as connection:
         rows = connection.execute("SELECT DISTINCT detail FROM inrush.unit").fetchall()
         for (detail,) in rows:
             statement = "UPDATE inrush.unit SET detail = ? WHERE detail = ?"
