@@ -142,6 +142,16 @@ class Proxy(AbstractContextManager["Proxy"]):
             one.strike(trouble)
         trouble.struck.set()
 
+    def cut(self, port: int) -> None:
+        """Cut one connection, by the client port that the server sees."""
+        with self._lock:
+            (hit,) = (
+                one
+                for one in self._connections
+                if one.server.fileno() >= 0 and one.server.getsockname()[1] == port
+            )
+        hit.close()
+
     def counted(self) -> tuple[int, int]:
         """Return the bytes and the COMMITs that clients have sent since the start."""
         with self._lock:
