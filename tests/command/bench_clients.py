@@ -48,11 +48,13 @@ def left(database: Database) -> list[str]:
     return [name for (name,) in database.rows(query)]
 
 
-# The number of clients that are connected.
-CLIENTS = (
-    "SELECT count(*) FROM pg_stat_activity "
+# The sessions of connected clients, without those that only measure.
+SESSIONS = (
+    "pg_stat_activity "
     "WHERE application_name LIKE 'inrush bench client%' AND datname = current_database()"
 )
+# The number of clients that are connected.
+CLIENTS = f"SELECT count(*) FROM {SESSIONS}"
 
 
 def wait_for_clients(database: Database, clients: int) -> None:

@@ -14,6 +14,7 @@ import pytest
 from command.bench_clients import (
     GATED,
     METER,
+    SESSIONS,
     bench,
     closed_gate,
     folders,
@@ -116,9 +117,7 @@ def test_a_client_that_is_cut_off(database: Database, inrush: Inrush) -> None:
     with inrush.start("bench", *words, "--to", database.url) as running:
         wait_until_inserting(database, 4)
         database.execute(
-            "SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity "
-            "WHERE application_name LIKE 'inrush bench client%' "
-            "AND datname = current_database() LIMIT 1) AS one"
+            f"SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM {SESSIONS} LIMIT 1) AS one"
         )
         outcome = running.wait()
     outcome.expect(FAILED, "of 4 clients did not finish", "terminating connection")
@@ -220,11 +219,7 @@ def test_a_connection_that_is_cut(
         with inrush.start(*words) as running:
             wait_until_inserting(database, 2)
             # Not any connection: the run goes on without the one that only measures.
-            port = database.value(
-                "SELECT min(client_port) FROM pg_stat_activity "
-                "WHERE application_name LIKE 'inrush bench client%'"
-            )
-            proxy.cut(port)
+            proxy.cut(database.value(f"SELECT min(client_port) FROM {SESSIONS}"))
             outcome = running.wait()
         outcome.expect(FAILED, "of 2 clients did not finish")
     assert left(database) == []

@@ -66,6 +66,11 @@ class Connection:
         # The fault comes when the server answers.
         self.answer_lost: Trouble | None = None
 
+    @property
+    def port(self) -> int | None:
+        """The client port that the server sees; None if the connection was closed."""
+        return None if self.server.fileno() < 0 else int(self.server.getsockname()[1])
+
     def strike(self, trouble: Trouble) -> None:
         """Cause the fault."""
         if trouble.kind == "stall":
@@ -145,11 +150,7 @@ class Proxy(AbstractContextManager["Proxy"]):
     def cut(self, port: int) -> None:
         """Cut one connection, by the client port that the server sees."""
         with self._lock:
-            (hit,) = (
-                one
-                for one in self._connections
-                if one.server.fileno() >= 0 and one.server.getsockname()[1] == port
-            )
+            (hit,) = (one for one in self._connections if one.port == port)
         hit.close()
 
     def counted(self) -> tuple[int, int]:
@@ -174,7 +175,7 @@ class Proxy(AbstractContextManager["Proxy"]):
         """Return the client ports, as the server sees them, of connections that stay silent."""
         with self._lock:
             stalled = [one for one in self._connections if one.stalled.is_set()]
-        return [int(one.server.getsockname()[1]) for one in stalled if one.server.fileno() >= 0]
+        return [port for one in stalled if (port := one.port) is not None]
 
     def _accept(self) -> None:
         while True:
