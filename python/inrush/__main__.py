@@ -7,17 +7,12 @@ import _signal  # type: ignore[import-not-found]
 import os
 import sys
 
-# Not imported from `typing`, which would take longer than the rest of this file, too.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NoReturn
-
 # The exit status of an interrupted command (README.md).
 INTERRUPTED = 130
 ENDS = (_signal.SIGINT, _signal.SIGTERM)
 
 
-def main() -> NoReturn:
+def main() -> None:
     """Run the command with this process's arguments, and end the process with its exit status."""
     for number in ENDS:
         _signal.signal(number, lambda *_: os._exit(INTERRUPTED))
