@@ -19,6 +19,8 @@ use super::reading::{Row, Way, add_rows, read, rows, same, told};
 const ROWS: usize = 300;
 /// More rows than any source receives at once, because the rate is limited only between the batches of a driver.
 const RATE_ROWS: usize = 20_000;
+/// Some splits for each stream. Each split can be a query over all rows, so more would only take longer.
+const RATE_SPLIT_BYTES: u64 = 50_000;
 /// The bytes of a chunk: a few rows.
 const CHUNK_BYTES: usize = 400;
 /// The number of chunks after which the server is asked.
@@ -130,7 +132,7 @@ pub(super) fn rate_is_kept(make: &MakeCase<'_>, random: &mut Random) -> Result<(
         return Err("the source has a pace although no rate is set".to_owned());
     }
     let way = Way {
-        split_bytes: 2_000,
+        split_bytes: RATE_SPLIT_BYTES,
         chunk_bytes: CHUNK_BYTES,
         streams: 3,
     };
