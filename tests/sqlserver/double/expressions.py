@@ -17,7 +17,7 @@ from .types import Column
 if TYPE_CHECKING:
     from .queries import Queries
 
-_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
     "<>": operator.ne,
     "<": operator.lt,
@@ -39,22 +39,33 @@ AGGREGATES = ("COUNT_BIG", "COUNT", "MAX", "MIN", "SUM")
 class Scope:
     """The columns of each source's row, by alias; in a subquery also those of the outer query."""
 
+    __slots__ = ("outer", "sources")
+
     def __init__(self, outer: Scope | None = None) -> None:
         self.sources: list[tuple[str, list[Column], list[Any]]] = []
         self.outer = outer
 
     def find(self, alias: str | None, name: str) -> tuple[Column, Any]:
         """Return a column and its value (error 207)."""
+        found = self.place(alias, name)
+        if found is not None:
+            source, place = found
+            _, columns, values = self.sources[source]
+            return columns[place], values[place]
+        if self.outer is not None:
+            return self.outer.find(alias, name)
+        raise SqlError(207, name)
+
+    def place(self, alias: str | None, name: str) -> tuple[int, int] | None:
+        """Return the positions of a column's source, and of the column in it; None for no own."""
         wanted = name.lower()
-        for own, columns, values in self.sources:
+        for source, (own, columns, _) in enumerate(self.sources):
             if alias is not None and own.lower() != alias.lower():
                 continue
             for place, column in enumerate(columns):
                 if column.name.lower() == wanted:
-                    return column, values[place]
-        if self.outer is not None:
-            return self.outer.find(alias, name)
-        raise SqlError(207, name)
+                    return source, place
+        return None
 
 
 def aggregates(node: Any) -> bool:
@@ -73,6 +84,8 @@ class Evaluator:
 
     def __init__(self, session: Queries) -> None:
         self._session = session
+        # The methods of this class by the kind of an expression; None for an unknown kind.
+        self._methods: dict[str, Callable[[Node, Scope, list[Scope] | None], Any] | None] = {}
         # The values of window functions, by function and row.
         self._windows: dict[int, dict[int, Any]] = {}
 
@@ -116,8 +129,9 @@ class Evaluator:
     def value(self, node: Node, scope: Scope, group: list[Scope] | None = None) -> Any:
         """Return the value of an expression; a comparison with NULL is None."""
         kind = node[0]
-        method: Callable[[Node, Scope, list[Scope] | None], Any] | None
-        method = getattr(self, f"_{kind}", None)
+        if kind not in self._methods:
+            self._methods[kind] = getattr(self, f"_{kind}", None)
+        method = self._methods[kind]
         if method is None:
             raise NotInDoubleError(f"expression {kind}")
         return method(node, scope, group)
@@ -182,7 +196,7 @@ class Evaluator:
             left, right = left.rstrip(b"\0"), right.rstrip(b"\0")
         elif isinstance(left, str) != isinstance(right, str):
             left, right = Decimal(str(left)), Decimal(str(right))
-        return _COMPARISONS[mark](left, right)
+        return COMPARISONS[mark](left, right)
 
     def is_binary(self, scope: Scope, *nodes: Node) -> bool:
         """Return whether texts are compared by their codes, because one has a BIN2 collation."""

@@ -9,6 +9,7 @@ from typing import Any
 from .base import Result, SessionBase
 from .catalog import catalog_view
 from .catalog_view import View as CatalogView
+from .compiled import OfRow, compiled
 from .editions import view_id
 from .errors import NotInDoubleError, SqlError
 from .expressions import Evaluator, Scope, aggregates
@@ -27,6 +28,25 @@ _SQL_SERVER_2022 = 16
 def _mode(hints: set[str]) -> str:
     """Return the lock of a table that a query reads."""
     return "X" if "TABLOCKX" in hints else "S" if "TABLOCK" in hints else "IS"
+
+
+def _names(query: Select, scope: Scope) -> list[str]:
+    """Return the names of a query's result columns; a star names the columns of all sources."""
+    own = [column.name for _, columns, _ in scope.sources for column in columns]
+    named = [own if node[0] == "star" else [alias] for node, alias in query.items]
+    return list(itertools.chain.from_iterable(named))
+
+
+def _values(items: list[OfRow | None], scope: Scope) -> list[Any]:
+    """Return the values of a query's items for a row; None is a star."""
+    row: list[Any] = []
+    for item in items:
+        if item is not None:
+            row.append(item(scope))
+            continue
+        for _, _, values in scope.sources:
+            row += values
+    return row
 
 
 class Queries(SessionBase):
@@ -115,22 +135,17 @@ class Queries(SessionBase):
             scopes = iter(self._ordered(list(scopes), order)[:top])
         names: list[str] = []
         found = []
-        first = True
+        # What gives the values of each item; None for a star.
+        items: list[OfRow | None] = []
         for scope in scopes:
-            row = []
-            for node, alias in query.items:
-                if node[0] == "star":
-                    for _, columns, values in scope.sources:
-                        row += values
-                        if first:
-                            names += [column.name for column in columns]
-                else:
-                    row.append(self._evaluator.value(node, scope))
-                    if first:
-                        names.append(alias)
-            first = False
-            found.append(row)
-        if first:
+            if not items:
+                items = [
+                    None if node[0] == "star" else compiled(self._evaluator, node, scope)
+                    for node, _ in query.items
+                ]
+                names = _names(query, scope)
+            found.append(_values(items, scope))
+        if not items:
             names = [alias for node, alias in query.items if node[0] != "star"]
         if query.distinct:
             found = [list(row) for row in dict.fromkeys(map(tuple, found))]
@@ -252,8 +267,15 @@ class Queries(SessionBase):
             if query.where is None or self._evaluator.value(query.where, Scope(outer)):
                 yield Scope(outer)
             return
-        for scope in self._joined(query.sources, Scope(outer), query.where):
-            if query.where is None or self._evaluator.value(query.where, scope):
+        rows = self._joined(query.sources, Scope(outer), query.where)
+        if query.where is None:
+            yield from rows
+            return
+        is_wanted: OfRow | None = None
+        for scope in rows:
+            if is_wanted is None:
+                is_wanted = compiled(self._evaluator, query.where, scope)
+            if is_wanted(scope):
                 yield scope
 
     def _joined(self, sources: list[Source], before: Scope, where: Node | None) -> Iterator[Scope]:
@@ -401,10 +423,13 @@ class Queries(SessionBase):
 
     def _ordered(self, scopes: list[Scope], order: list[tuple[Node, bool]]) -> list[Scope]:
         for node, descending in reversed(order):
-            binary = bool(scopes) and self._evaluator.is_binary(scopes[0], node)
+            if not scopes:
+                break
+            binary = self._evaluator.is_binary(scopes[0], node)
+            of_row = compiled(self._evaluator, node, scopes[0])
 
-            def key(scope: Scope, node: Node = node, binary: bool = binary) -> Any:
-                value = self._evaluator.value(node, scope)
+            def key(scope: Scope, of_row: OfRow = of_row, binary: bool = binary) -> Any:
+                value = of_row(scope)
                 if isinstance(value, str) and not binary:
                     value = value.casefold()
                 return (value is not None, value)
