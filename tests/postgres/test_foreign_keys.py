@@ -50,7 +50,8 @@ class Job(SerialJob):
         super().__init__(database, inrush)
         self.partitions = partitions
         self.files_count = 4
-        self.rows = 300
+        # Each row that is refused is slow. A file still has three batches of 64 rows.
+        self.rows = 150
         chance = random.Random(seed)  # noqa: S311
         database.execute(PARENTS.format(partitioning=parents))
         database.execute(TABLE.format(name="loaded", later=later))
@@ -137,8 +138,8 @@ def test_routed_rows(database: Database, inrush: Inrush, streams: int) -> None:
 
 @pytest.mark.parametrize(
     "point",
-    ["in_careful_copy", "in_careful_copy:7", "before_unit_commit:6", "unit_commit_sent:6",
-     "after_unit_commit:6", "in_switch", "before_switch_commit", "switch_commit_sent",
+    ["in_careful_copy", "in_careful_copy:7", "before_unit_commit:2", "unit_commit_sent:2",
+     "after_unit_commit:2", "in_switch", "before_switch_commit", "switch_commit_sent",
      "after_switch_commit"],
 )  # fmt: skip
 @pytest.mark.parametrize(("partitions", "streams"), [(4, 2), (1, 3)])
@@ -148,7 +149,7 @@ def test_killed_and_run_again(
     job = Job(newest_database, inrush, seed=len(point), partitions=partitions)
     job.package(streams=streams, batch_rows=64)
     died = job.run(point)
-    assert died.status in (-signal.SIGKILL, LOADED_WITH_REJECTS), died.said
+    assert died.status == -signal.SIGKILL, died.said
     outcome = job.run()
     if "already loaded" in outcome.said:
         job.assert_loaded(outcome)

@@ -116,7 +116,8 @@ CREATE TRIGGER guard BEFORE INSERT ON {name} FOR EACH ROW EXECUTE FUNCTION guard
 INSERT INTO {name} SELECT n % 4, n, 1, 1, 'old' FROM generate_series(1, 100) n
 """
 FILES = 3
-ROWS = 400
+# Each row that is refused is slow. All kinds of them occur, which the job asserts.
+ROWS = 150
 
 
 class Job(SerialJob):
@@ -193,7 +194,7 @@ def test_killed_while_partitions_refuse_rows(
     job = Job(newest_database, inrush, len(point))
     job.package(streams=streams)
     died = job.run(point)
-    assert died.status in (-signal.SIGKILL, LOADED_WITH_REJECTS), died.said
+    assert died.status == -signal.SIGKILL, died.said
     outcome = job.run()
     if "already loaded" in outcome.said:
         job.assert_loaded(outcome)
