@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import servers
+from harness import polling, servers
 from harness.servers import Server
 
 
@@ -33,8 +33,12 @@ def pooler(server: Server, folder: Path, mode: str) -> Iterator[str]:
     )
     servers.own_by_server(settings)
     servers.run_as_server([program, "--daemon", settings])
+    # The command ends before its daemon has written this file, and before it listens.
+    written = folder / "pid"
+    polling.until(lambda: written.exists() and written.read_text().endswith("\n"))
+    number = int(written.read_text())
     try:
+        polling.until((folder / ".s.PGSQL.6432").exists)
         yield str(folder)
     finally:
-        number = int((folder / "pid").read_text())
         os.kill(number, 15)
