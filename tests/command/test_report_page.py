@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,17 @@ from harness.synthetic_report import Wish, report
 pytestmark = pytest.mark.timeout(900)
 
 COLUMNS = ["id int not null", "name text"]
+
+# Every section, chart and table of a page is there with so few streams and steps, too. The size of
+# a report is for `test_a_large_report_stays_usable`, and for the kinds that do without this.
+SMALL: dict[str, Any] = {"streams": 2, "steps": 12, "step_ms": 1_000}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_browser() -> Iterator[None]:
+    """Start Chromium once for all pages."""
+    with browser.shared():
+        yield
 
 
 def rounded(number: float, digits: int) -> str:
@@ -308,7 +319,7 @@ def test_a_run_with_rejects(newest_database: Database, inrush: Inrush) -> None:
 
 def test_rejects_are_found_by_their_keys(inrush: Inrush) -> None:
     """A row from a source without lines shows its key; a reject without a key shows a dash."""
-    given = report(Wish(rejects=8, has_keys=True))
+    given = report(Wish(rejects=8, has_keys=True, **SMALL))
     # A key is shown as text, and its invisible characters are escaped.
     given["rejects"][1]["key"] = "name = '<b>\u00a0'"
     shown: dict[str, str] = {}
@@ -322,7 +333,9 @@ def test_rejects_are_found_by_their_keys(inrush: Inrush) -> None:
         for one in given["rejects"]
     }
     assert "-" in shown.values()
-    for cause in look(made(inrush, "no-keys", report(Wish(rejects=8))))["page"]["rejects"]:
+    without = look(made(inrush, "no-keys", report(Wish(rejects=8, **SMALL))))
+    assert without["page"]["rejects"]
+    for cause in without["page"]["rejects"]:
         assert "Key" not in cause["rows"][0]
 
 
@@ -426,11 +439,13 @@ KINDS = {
     "measured": Wish(rejects=37, is_predicted=True),
     "tail": Wish(streams=8, has_tail=True, units=16, is_tcp=True, has_feed=True, seed=2),
     "unmeasured": Wish(is_measured=False, rejects=200),
-    "filtered and added": Wish(filtered=1_000, added=20, seed=3),
-    "steps": Wish(has_steps=True, flows=2, seed=4),
+    "filtered and added": Wish(filtered=1_000, added=20, seed=3, **SMALL),
+    "steps": Wish(has_steps=True, flows=2, seed=4, **SMALL),
     "alone": Wish(streams=1, flows=1, units=1, steps=3),
     "many tables": Wish(flows=30, units=60, steps=700, step_ms=400),
-    "interrupted": Wish(outcome="interrupted", error="stopped on request; nothing was switched"),
+    "interrupted": Wish(
+        outcome="interrupted", error="stopped on request; nothing was switched", **SMALL
+    ),
     "failed": Wish(outcome="failed", error="the server is gone", is_measured=False),
 }
 
@@ -582,9 +597,22 @@ WILD = [
 ]
 
 
+@pytest.fixture(scope="module")
+def calm() -> dict[str, Any]:
+    """Return a report whose texts have nothing that a page could mistake."""
+    return report(Wish(rejects=8, has_keys=True, is_tcp=True, **SMALL))
+
+
+@pytest.fixture(scope="module")
+def calm_seen(calm: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Return what its page shows."""
+    return look(made(Inrush(tmp_path_factory.mktemp("calm")), "calm", calm), "screen")
+
+
 @pytest.mark.parametrize("number", range(len(WILD)))
-def test_whatever_stands_in_a_report_is_text(inrush: Inrush, number: int) -> None:
-    calm = report(Wish(rejects=8, has_keys=True, is_tcp=True))
+def test_whatever_stands_in_a_report_is_text(
+    inrush: Inrush, calm: dict[str, Any], calm_seen: dict[str, Any], number: int
+) -> None:
     given = hostile(
         calm, lambda text: text if text in ("send_wait", "convert") else WILD[number] + text
     )
@@ -596,7 +624,6 @@ def test_whatever_stands_in_a_report_is_text(inrush: Inrush, number: int) -> Non
     # Chromium shows control characters in titles as spaces.
     assert seen["page"]["title"].split() == re.sub(r"[\x00-\x1f]", " ", title).split()
     assert seen["page"]["rejects"]
-    calm_seen = look(made(inrush, "calm", calm), "screen")
     assert seen["page"]["sections"] == calm_seen["page"]["sections"]
     assert list(seen["page"]["charts"]) == list(calm_seen["page"]["charts"])
 

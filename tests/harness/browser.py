@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
 import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -46,17 +50,90 @@ def chromium() -> str:
     return program
 
 
+class _Browser:
+    """The script with its Chromium: started by the first look, and again after a failed one."""
+
+    _process: subprocess.Popen[str] | None = None
+    _errors: IO[str]
+
+    def ask(self, request: dict[str, str | None]) -> dict[str, Any]:
+        """Return what the script sees."""
+        if self._process is None:
+            self._start()
+        assert self._process is not None
+        to, answers = self._process.stdin, self._process.stdout
+        assert to is not None
+        assert answers is not None
+        line = ""
+        try:
+            to.write(json.dumps(request) + "\n")
+            to.flush()
+            if select.select([answers], [], [], 500)[0]:
+                line = answers.readline()
+        except BrokenPipeError:
+            # It ended while it started; it has written why.
+            pass
+        if not line:
+            raise AssertionError(f"no answer about {request}:\n{self.stop(kill=True)}")
+        seen: dict[str, Any] = json.loads(line)
+        return seen
+
+    def _start(self) -> None:
+        words = [node(FOLDER), str(FOLDER / "look.mjs"), chromium()]
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115
+        self._process = subprocess.Popen(
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+        )
+
+    def stop(self, *, kill: bool = False) -> str:
+        """End the script, which closes Chromium; return its errors."""
+        if self._process is None:
+            return ""
+        process, self._process = self._process, None
+        if kill:
+            # With this signal the script closes Chromium, too.
+            process.terminate()
+        process.communicate(timeout=60)
+        with self._errors as errors:
+            errors.seek(0)
+            return errors.read()
+
+
+_shared: list[_Browser] = []
+
+
+@contextmanager
+def shared() -> Iterator[None]:
+    """Let all looks meanwhile use one Chromium, because it takes seconds to start."""
+    browser = _Browser()
+    _shared.append(browser)
+    try:
+        yield
+    finally:
+        _shared.remove(browser)
+        browser.stop()
+
+
+def _ask(request: dict[str, str | None]) -> dict[str, Any]:
+    if not _shared:
+        with shared():
+            return _ask(request)
+    return _shared[-1].ask(request)
+
+
 def look(page: Path, parts: str = ALL) -> dict[str, Any]:
     """Return the text of a page, after checking that it has no errors and made no requests."""
-    words = [node(FOLDER), str(FOLDER / "look.mjs"), str(page), chromium(), parts]
+    request: dict[str, str | None] = {"page": str(page), "parts": parts, "shots": None}
     shots = os.environ.get("INRUSH_TEST_SHOTS")
     if shots:
         folder = Path(shots) / page.stem
         folder.mkdir(parents=True, exist_ok=True)
-        words.append(str(folder))
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=500)
-    assert done.returncode == 0, done.stderr
-    seen: dict[str, Any] = json.loads(done.stdout)
+        request["shots"] = str(folder)
+    seen = _ask(request)
     assert seen["told"] == []
     assert seen["requests"] == [seen["url"]]
     for colours in ("light", "dark"):

@@ -1,19 +1,23 @@
-// Opens a report's page in headless Chromium and writes what is seen there as JSON:
+// Opens report pages in headless Chromium and writes what is seen there as JSON:
 //
-//     node look.mjs PAGE CHROMIUM PARTS [SHOTS]
+//     node look.mjs CHROMIUM
 //
-// PARTS are some of screen, phone, paper, light, dark, joined by commas; SHOTS is a folder for pictures of what is looked
-// at. What all that should be is for the tests to say.
+// Each line of the standard input is a request, and each is answered by a line of the standard output:
+//
+//     {"page": "report.html", "parts": "screen,phone,paper,light,dark", "shots": null}
+//
+// Of the parts, only those that are named are looked at; shots is a folder for pictures of them. What all that should be
+// is for the tests to say. Chromium takes seconds to start, so it looks at many pages; each look has contexts of its
+// own, which share nothing.
 
 import { readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
 
-const [page_, executablePath, parts, shots] = process.argv.slice(2);
-const wanted = (part) => parts.split(",").includes(part);
-const url = pathToFileURL(page_).href;
+const [executablePath] = process.argv.slice(2);
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 // Nothing that the browser itself may ask of the network.
@@ -29,8 +33,9 @@ const args = [
 if (process.getuid() === 0) args.push("--no-sandbox");
 const browser = await chromium.launch({ executablePath, args });
 
-const told = [];
-const requests = [];
+// The request that is being answered, and what its page has told and asked for.
+let url, parts, shots, told, requests;
+const wanted = (part) => parts.split(",").includes(part);
 
 async function open(options, before) {
   const context = await browser.newContext(options);
@@ -136,90 +141,101 @@ const violations = async (colorScheme, viewport) => {
   return { violations: made, ground };
 };
 
-const seen = {};
+async function look() {
+  const seen = {};
 
-// As it is opened: what it says, what moves, and what the keyboard reaches in which order.
-if (wanted("screen")) {
-  const page = await open({ viewport: { width: 1200, height: 900 }, colorScheme: "light" }, () => {
-    globalThis.shifts = 0;
-    new PerformanceObserver((list) => {
-      for (const entry of list.getEntries()) globalThis.shifts += entry.value;
-    }).observe({ type: "layout-shift", buffered: true });
-  });
-  seen.widths = await page.evaluate(readWidths);
-  // All that was drawn is on the screen by the second frame.
-  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
-  seen.shifts = await page.evaluate(() => globalThis.shifts);
-  await shot(page, "screen");
-  const order = [];
-  for (let presses = 0; presses < 400; presses += 1) {
-    await page.keyboard.press("Tab");
-    const at = await page.evaluate(() => {
-      const element = document.activeElement;
-      if (!element || element === document.body) return null;
-      const style = getComputedStyle(element.matches("input") ? element.nextElementSibling : element);
-      const box = element.getBoundingClientRect();
-      return {
-        what: `${element.tagName.toLowerCase()}${element.getAttribute("role") ? `[${element.getAttribute("role")}]` : ""}`,
-        name: element.getAttribute("aria-label") ?? element.closest("label")?.innerText ?? element.innerText.slice(0, 60),
-        top: Math.round(box.top + scrollY),
-        outlined: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2,
-      };
+  // As it is opened: what it says, what moves, and what the keyboard reaches in which order.
+  if (wanted("screen")) {
+    const page = await open({ viewport: { width: 1200, height: 900 }, colorScheme: "light" }, () => {
+      globalThis.shifts = 0;
+      new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) globalThis.shifts += entry.value;
+      }).observe({ type: "layout-shift", buffered: true });
     });
-    if (at === null) break;
-    order.push(at);
+    seen.widths = await page.evaluate(readWidths);
+    // All that was drawn is on the screen by the second frame.
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+    seen.shifts = await page.evaluate(() => globalThis.shifts);
+    await shot(page, "screen");
+    const order = [];
+    for (let presses = 0; presses < 400; presses += 1) {
+      await page.keyboard.press("Tab");
+      const at = await page.evaluate(() => {
+        const element = document.activeElement;
+        if (!element || element === document.body) return null;
+        const style = getComputedStyle(element.matches("input") ? element.nextElementSibling : element);
+        const box = element.getBoundingClientRect();
+        return {
+          what: `${element.tagName.toLowerCase()}${element.getAttribute("role") ? `[${element.getAttribute("role")}]` : ""}`,
+          name: element.getAttribute("aria-label") ?? element.closest("label")?.innerText ?? element.innerText.slice(0, 60),
+          top: Math.round(box.top + scrollY),
+          outlined: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2,
+        };
+      });
+      if (at === null) break;
+      order.push(at);
+    }
+    seen.order = order;
+    // The choice of colours, by its arrow keys.
+    const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+    await page.focus('input[name="theme"][value="auto"]');
+    const grounds = [await ground()];
+    for (const key of ["ArrowRight", "ArrowRight", "ArrowLeft"]) {
+      await page.keyboard.press(key);
+      grounds.push(await ground());
+    }
+    seen.grounds = grounds;
+    seen.page = await page.evaluate(readPage);
+    await page.context().close();
   }
-  seen.order = order;
-  // The choice of colours, by its arrow keys.
-  const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
-  await page.focus('input[name="theme"][value="auto"]');
-  const grounds = [await ground()];
-  for (const key of ["ArrowRight", "ArrowRight", "ArrowLeft"]) {
-    await page.keyboard.press(key);
-    grounds.push(await ground());
+
+  if (wanted("phone")) {
+    const page = await open({ viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 });
+    seen.phone = await page.evaluate(readWidths);
+    await shot(page, "phone");
+    // A screen that is turned.
+    await page.setViewportSize({ width: 740, height: 360 });
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+    seen.turned = await page.evaluate(readWidths);
+    await page.context().close();
   }
-  seen.grounds = grounds;
-  seen.page = await page.evaluate(readPage);
-  await page.context().close();
-}
 
-if (wanted("phone")) {
-  const page = await open({ viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 });
-  seen.phone = await page.evaluate(readWidths);
-  await shot(page, "phone");
-  // A screen that is turned.
-  await page.setViewportSize({ width: 740, height: 360 });
-  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
-  seen.turned = await page.evaluate(readWidths);
-  await page.context().close();
-}
-
-// On paper, from a reader who looks at it in the dark.
-if (wanted("paper")) {
-  const page = await open({ viewport: { width: 1200, height: 900 }, colorScheme: "dark" });
-  await page.evaluate(() => {
-    globalThis.printed = [];
-    addEventListener("beforeprint", () => {
-      globalThis.printed = [...document.querySelectorAll(".plot svg")].map((svg) => [Number(svg.getAttribute("width")), Number(svg.getAttribute("height"))]);
+  // On paper, from a reader who looks at it in the dark.
+  if (wanted("paper")) {
+    const page = await open({ viewport: { width: 1200, height: 900 }, colorScheme: "dark" });
+    await page.evaluate(() => {
+      globalThis.printed = [];
+      addEventListener("beforeprint", () => {
+        globalThis.printed = [...document.querySelectorAll(".plot svg")].map((svg) => [Number(svg.getAttribute("width")), Number(svg.getAttribute("height"))]);
+      });
     });
-  });
-  const pdf = await page.pdf({ format: "A4", printBackground: true });
-  seen.pdf = { begin: pdf.subarray(0, 5).toString("latin1"), bytes: pdf.length, pages: (pdf.toString("latin1").match(/\/Type\s*\/Page\b/g) ?? []).length };
-  if (shots) await writeFile(join(shots, "print.pdf"), pdf);
-  seen.printed = await page.evaluate(() => globalThis.printed);
-  await page.emulateMedia({ media: "print" });
-  seen.paper = await page.evaluate(() => ({
-    ground: getComputedStyle(document.documentElement).backgroundColor,
-    text: getComputedStyle(document.body).color,
-    hidden: [".contents", ".theme", ".skip"].every((part) => getComputedStyle(document.querySelector(part)).display === "none"),
-  }));
-  await page.context().close();
+    const pdf = await page.pdf({ format: "A4", printBackground: true });
+    seen.pdf = { begin: pdf.subarray(0, 5).toString("latin1"), bytes: pdf.length, pages: (pdf.toString("latin1").match(/\/Type\s*\/Page\b/g) ?? []).length };
+    if (shots) await writeFile(join(shots, "print.pdf"), pdf);
+    seen.printed = await page.evaluate(() => globalThis.printed);
+    await page.emulateMedia({ media: "print" });
+    seen.paper = await page.evaluate(() => ({
+      ground: getComputedStyle(document.documentElement).backgroundColor,
+      text: getComputedStyle(document.body).color,
+      hidden: [".contents", ".theme", ".skip"].every((part) => getComputedStyle(document.querySelector(part)).display === "none"),
+    }));
+    await page.context().close();
+  }
+
+  if (wanted("light")) seen.light = await violations("light", { width: 1200, height: 900 });
+  if (wanted("dark")) seen.dark = await violations("dark", { width: 360, height: 740 });
+  seen.told = told;
+  seen.requests = [...new Set(requests)];
+  seen.url = url;
+  return seen;
 }
 
-if (wanted("light")) seen.light = await violations("light", { width: 1200, height: 900 });
-if (wanted("dark")) seen.dark = await violations("dark", { width: 360, height: 740 });
-seen.told = told;
-seen.requests = [...new Set(requests)];
-seen.url = url;
+for await (const line of createInterface({ input: process.stdin })) {
+  const request = JSON.parse(line);
+  url = pathToFileURL(request.page).href;
+  ({ parts, shots } = request);
+  told = [];
+  requests = [];
+  console.log(JSON.stringify(await look()));
+}
 await browser.close();
-console.log(JSON.stringify(seen));
