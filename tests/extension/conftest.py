@@ -58,6 +58,18 @@ def fast_database(fast_server: Server, session_folder: Path) -> Iterator[Databas
     fast_server.done_with(database)
 
 
+@pytest.fixture(scope="module")
+def unchanged_database(fast_server: Server, session_folder: Path) -> Iterator[Database]:
+    """Return a database that tests share: each of them must roll back all that it does.
+
+    To make a database takes the server far longer than a load of a few rows.
+    """
+    database = fast_server.create_database(f"unchanged_{next(_numbers)}")
+    extension.install(database, extension.built(fast_server.version, session_folder))
+    yield database
+    fast_server.done_with(database)
+
+
 @pytest.fixture
 def prepared(fast_database: Database) -> Iterator[Database]:
     """Return a database with the types of random tables, and fail if a backend has died."""

@@ -61,7 +61,6 @@ def compare(database: Database, inputs: Iterable[tuple[str, bytes]], way: str) -
                     break
                 compared.refused[error.sqlstate or ""] += 1
                 load = load.without(error)
-    database.execute("CHECKPOINT")
     assert_same_tuples_of(database, made)
     return compared
 

@@ -7,7 +7,8 @@ import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from harness.contents import contents
+from extension.twins import Connection
+from harness.contents import contents_in
 from harness.servers import Database
 
 PAGE = 8192
@@ -22,18 +23,19 @@ def tuples(database: Database, table: str) -> list[bytes]:
     A value in a TOAST table is referenced by a number: the number and the table are left out here,
     and the values are compared as rows.
     """
-    (found,) = _tuples_of(database, [table])
+    with database.connect() as connection:
+        (found,) = _tuples_of(database, connection, [table])
     return found
 
 
 def assert_same_tuples(database: Database, tables: Iterable[str]) -> None:
     """Fail unless the tables of these names in the schemas `a` and `b` have the same tuples."""
-    database.execute("CHECKPOINT")
-    for table in tables:
-        assert tuples(database, f"b.{table}") == tuples(database, f"a.{table}"), table
-        assert contents(database, f"TABLE b.{table}") == contents(database, f"TABLE a.{table}"), (
-            table
-        )
+    names = list(tables)
+    with database.connect() as connection:
+        _assert_same_files(database, connection, {name: name for name in names})
+        for name in names:
+            copied, fast = (contents_in(connection, f"TABLE {schema}.{name}") for schema in "ab")
+            assert fast == copied, name
 
 
 def assert_same_tuples_of(database: Database, places: Mapping[str, str]) -> None:
@@ -42,21 +44,31 @@ def assert_same_tuples_of(database: Database, places: Mapping[str, str]) -> None
     This is for thousands of small tables whose rows are compared elsewhere. The keys are their
     names; each value says where the rows of a table came from.
     """
+    with database.connect() as connection:
+        _assert_same_files(database, connection, places)
+
+
+def _assert_same_files(
+    database: Database, connection: Connection, places: Mapping[str, str]
+) -> None:
+    connection.execute("CHECKPOINT")
     copied, fast = (
-        _tuples_of(database, [f"{schema}.{name}" for name in places]) for schema in "ab"
+        _tuples_of(database, connection, [f"{schema}.{name}" for name in places]) for schema in "ab"
     )
     for place, one, other in zip(places.values(), copied, fast, strict=True):
         assert other == one, place
 
 
-def _tuples_of(database: Database, tables: Sequence[str]) -> list[list[bytes]]:
+def _tuples_of(
+    database: Database, connection: Connection, tables: Sequence[str]
+) -> list[list[bytes]]:
     """Return the tuples of each table."""
     names = ", ".join(f"'{table}'" for table in tables)
-    files = database.rows(
+    files = connection.execute(
         "SELECT pg_relation_filepath(pg_class.oid), reltoastrelid"
         f" FROM unnest(ARRAY[{names}]::regclass[]) WITH ORDINALITY AS asked (relation, place)"
-        " JOIN pg_class ON pg_class.oid = relation ORDER BY place"
-    )
+        " JOIN pg_class ON pg_class.oid = relation ORDER BY place".encode()
+    ).fetchall()
     return [
         list(_read((database.server.data / os.fsdecode(path)).read_bytes(), toast))
         for path, toast in files

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 from collections.abc import Callable
@@ -31,6 +32,7 @@ PARTITIONED = (
 STEPS = ["in_copy", "before_unit_commit", "after_unit_commit", "before_switch_commit"]
 
 
+@functools.cache
 def lines(part: int) -> str:
     """Return rows of a file; some are long enough for TOAST."""
     start = part * ROWS
@@ -77,11 +79,17 @@ def prepared(server: Server, servers_folder: Path, inrush: Inrush, name: str, wa
 def assert_whole(database: Database) -> None:
     """Fail unless the target has the rows of both files, value for value."""
     found = contents(database, "SELECT * FROM t ORDER BY id").text
+    assert found == whole()
+
+
+@functools.cache
+def whole() -> tuple[str, ...]:
+    """Return the rows of both files as COPY writes them."""
     expected = []
     for line in (lines(0) + lines(1)).splitlines():
         number, amount, note, _ = line.split("|")
         expected.append("\t".join([number, amount or "\\N", note]))
-    assert list(found) == expected
+    return tuple(expected)
 
 
 def kill_backends(database: Database) -> None:

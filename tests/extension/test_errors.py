@@ -11,9 +11,9 @@ import pytest
 
 from extension.random_tables import PRELUDE, VALUES
 from extension.stored import tuples
-from extension.twins import HEADER, TRAILER, Twins, append, binary_of, ways_of
+from extension.twins import HEADER, TRAILER, Twins, append, binary_in, ways_of
 from harness import extension
-from harness.contents import contents
+from harness.contents import contents_in
 from harness.servers import Database, Server
 
 
@@ -108,17 +108,21 @@ STREAMS: dict[str, tuple[str, bytes, str]] = {
 
 @pytest.mark.parametrize("is_in_order", [True, False], ids=["in order", "other order"])
 @pytest.mark.parametrize("name", STREAMS)
-def test_errors_are_those_of_copy(fast_database: Database, name: str, *, is_in_order: bool) -> None:
+def test_errors_are_those_of_copy(
+    unchanged_database: Database, name: str, *, is_in_order: bool
+) -> None:
     column, stream, sqlstate = STREAMS[name]
     more = ("ALTER TABLE {} ALTER b SET STORAGE plain",) if name == "a row too large" else ()
     definition = f"(a int, b {column})" if is_in_order else f"(b {column}, a int)"
     columns = ("a", "b", "c") if ", c int" in column else ("a", "b")
-    for way in ways_of(fast_database.server.version):
-        twins = Twins(fast_database, f"t_{way}", definition, columns, more, way)
-        copied, fast = twins.load([stream])
-        assert fast == copied, way
-        assert copied.sqlstate == sqlstate
-        assert copied.tag is None
+    with unchanged_database.connect(autocommit=False) as connection:
+        for way in ways_of(unchanged_database.server.version):
+            twins = Twins(unchanged_database, f"t_{way}", definition, columns, more, way)
+            copied, fast = twins.load_in(connection, [stream])
+            assert fast == copied, way
+            assert copied.sqlstate == sqlstate
+            # Failed loads leave nothing in the database, which other tests use, too.
+            assert copied.tag is None
 
 
 def wrong(value: bytes) -> Iterator[bytes]:
@@ -132,27 +136,30 @@ def wrong(value: bytes) -> Iterator[bytes]:
 
 def test_wrong_bytes_of_every_type(fast_database: Database) -> None:
     """Each type's errors are the same, and so are the odd values that it accepts."""
-    fast_database.execute(f"{PRELUDE} CREATE SCHEMA a; CREATE SCHEMA b")
     ways = [way for way in ways_of(fast_database.server.version) if way != "pages"]
     told = set()
-    for number, (type_name, texts) in enumerate(VALUES.items()):
-        text = next((text for text in texts if text and "arge}" not in text), texts[0])
-        literal = text.replace("{medium}", "abc").replace("{n}", "7")
-        literal = literal.replace("{{", "{").replace("}}", "}").replace("'", "''")
-        stream = binary_of(fast_database, f"SELECT '{literal}'::{type_name}")
-        # The number of fields and the field's length follow the header.
-        value = stream[len(HEADER) + 6 : -len(TRAILER)]
-        streams = [HEADER + GOOD_ROW + row(int4(2), bad) + TRAILER for bad in wrong(value)]
-        for way in ways:
-            name = f"t{number}_{way}"
-            for schema in "ab":
-                fast_database.execute(f"CREATE TABLE {schema}.{name} (a int, b {type_name})")
-            outcomes = append(fast_database, name, ("a", "b"), way, streams)
-            for bad, (copied, fast) in zip(wrong(value), outcomes, strict=True):
-                assert fast == copied, f"{type_name}, {bad.hex()}, way {way}"
-                told.add(copied.sqlstate)
-            stored = [contents(fast_database, f"TABLE {schema}.{name}") for schema in "ab"]
-            assert stored[1] == stored[0], f"{type_name}, way {way}"
+    with fast_database.connect() as connection:
+        connection.execute(f"{PRELUDE} CREATE SCHEMA a; CREATE SCHEMA b".encode())
+        for number, (type_name, texts) in enumerate(VALUES.items()):
+            text = next((text for text in texts if text and "arge}" not in text), texts[0])
+            literal = text.replace("{medium}", "abc").replace("{n}", "7")
+            literal = literal.replace("{{", "{").replace("}}", "}").replace("'", "''")
+            stream = binary_in(connection, f"SELECT '{literal}'::{type_name}")
+            # The number of fields and the field's length follow the header.
+            value = stream[len(HEADER) + 6 : -len(TRAILER)]
+            streams = [HEADER + GOOD_ROW + row(int4(2), bad) + TRAILER for bad in wrong(value)]
+            for way in ways:
+                name = f"t{number}_{way}"
+                for schema in "ab":
+                    connection.execute(
+                        f"CREATE TABLE {schema}.{name} (a int, b {type_name})".encode()
+                    )
+                outcomes = append(connection, name, ("a", "b"), way, streams)
+                for bad, (copied, fast) in zip(wrong(value), outcomes, strict=True):
+                    assert fast == copied, f"{type_name}, {bad.hex()}, way {way}"
+                    told.add(copied.sqlstate)
+                stored = [contents_in(connection, f"TABLE {schema}.{name}") for schema in "ab"]
+                assert stored[1] == stored[0], f"{type_name}, way {way}"
     assert {None, "22P03", "22021", "08P01"} <= told
 
 
@@ -166,7 +173,6 @@ def test_other_encodings(fast_server: Server, session_folder: Path, encoding: st
         )
     database = Database(fast_server, name)
     extension.install(database, extension.built(fast_server.version, session_folder))
-    database.execute("CREATE SCHEMA a; CREATE SCHEMA b")
     texts = (
         b"",
         b"abcde",
@@ -179,13 +185,15 @@ def test_other_encodings(fast_server: Server, session_folder: Path, encoding: st
     )
     streams = [HEADER + row(int4(1), text) + TRAILER for text in texts]
     told = set()
-    for number, kind in enumerate(("text", "varchar(3)", "char(3)", "varchar", "name", "json")):
-        for schema in "ab":
-            database.execute(f"CREATE TABLE {schema}.t{number} (a int, b {kind})")
-        outcomes = append(database, f"t{number}", ("a", "b"), "auto", streams)
-        for text, (copied, fast) in zip(texts, outcomes, strict=True):
-            assert fast == copied, f"{kind}, {text!r}"
-            told.add(copied.sqlstate)
+    with database.connect() as connection:
+        connection.execute("CREATE SCHEMA a; CREATE SCHEMA b")
+        for number, kind in enumerate(("text", "varchar(3)", "char(3)", "varchar", "name", "json")):
+            for schema in "ab":
+                connection.execute(f"CREATE TABLE {schema}.t{number} (a int, b {kind})".encode())
+            outcomes = append(connection, f"t{number}", ("a", "b"), "auto", streams)
+            for text, (copied, fast) in zip(texts, outcomes, strict=True):
+                assert fast == copied, f"{kind}, {text!r}"
+                told.add(copied.sqlstate)
     assert {None, "22021", "22001"} <= told
     database.execute("CHECKPOINT")
     for number in range(6):
@@ -206,32 +214,41 @@ def test_damaged_streams_end_as_by_copy(fast_database: Database, seed: int) -> N
         " CASE WHEN n % 3 = 0 THEN NULL ELSE n * 0.001 END"
         " FROM generate_series(1, 5) n"
     )
-    stream = binary_of(fast_database, query)
     ended = set()
-    for number in range(100):
-        damaged = bytearray(stream)
-        for _ in range(chance.choice((1, 1, 2, 5))):
-            place = chance.randrange(19, len(damaged))
-            kind = chance.random()
-            if kind < 0.6:
-                damaged[place] = chance.choice((0, 1, 255, 127, 128, chance.randrange(256)))
-            elif kind < 0.8:
-                del damaged[place : place + chance.choice((1, 2, 4))]
-            else:
-                damaged[place:place] = chance.randbytes(chance.choice((1, 2, 4)))
-        twins = Twins(
-            fast_database,
-            f"t{number}",
-            "(a int, b bool, c numeric(15,2) CHECK (c <> 2.5), d text, e char(6), f date,"
-            " g timestamp, h uuid, i int[], j numeric)",
-            way="tuples",
-        )
-        copied, fast = twins.load([bytes(damaged)])
-        assert fast == copied, f"seed {seed}, stream {number}"
-        ended.add(copied.sqlstate)
-        if copied.tag is not None:
-            rows = [
-                fast_database.rows(f"SELECT t::text FROM {schema}.t{number} t") for schema in "ab"
-            ]
-            assert rows[0] == rows[1], f"seed {seed}, stream {number}"
+    with fast_database.connect(autocommit=False) as connection:
+        stream = binary_in(connection, query)
+        for number in range(100):
+            twins = Twins(
+                fast_database,
+                f"t{number}",
+                "(a int, b bool, c numeric(15,2) CHECK (c <> 2.5), d text, e char(6), f date,"
+                " g timestamp, h uuid, i int[], j numeric)",
+                way="tuples",
+            )
+            copied, fast = twins.load_in(connection, [damaged(stream, chance)])
+            assert fast == copied, f"seed {seed}, stream {number}"
+            ended.add(copied.sqlstate)
+            if copied.tag is not None:
+                rows = [
+                    connection.execute(
+                        f"SELECT t::text FROM {schema}.t{number} t".encode()
+                    ).fetchall()
+                    for schema in "ab"
+                ]
+                assert rows[0] == rows[1], f"seed {seed}, stream {number}"
     assert len(ended) > 3
+
+
+def damaged(stream: bytes, chance: random.Random) -> bytes:
+    """Return the stream with a few bytes changed, lost or added behind the header."""
+    made = bytearray(stream)
+    for _ in range(chance.choice((1, 1, 2, 5))):
+        place = chance.randrange(19, len(made))
+        kind = chance.random()
+        if kind < 0.6:
+            made[place] = chance.choice((0, 1, 255, 127, 128, chance.randrange(256)))
+        elif kind < 0.8:
+            del made[place : place + chance.choice((1, 2, 4))]
+        else:
+            made[place:place] = chance.randbytes(chance.choice((1, 2, 4)))
+    return bytes(made)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any
+
+import psycopg
 
 from harness.servers import Database
 
@@ -23,17 +26,24 @@ def contents(database: Database, query: str, *, binary: bool = True) -> Contents
     distinguishes values with the same text form. If a type has no binary form, set `binary` to
     false.
     """
-    digest = sha256()
     with database.connect() as connection:
-        # Floats are written with the fewest digits that are read back as the same float.
-        connection.execute("SET extra_float_digits = 1")
-        with connection.cursor().copy(f"COPY ({query}) TO STDOUT".encode()) as copy:
-            text = b"".join(bytes(block) for block in copy).decode()
-        if binary:
-            statement = f"COPY ({query}) TO STDOUT (FORMAT binary)".encode()
-            with connection.cursor().copy(statement) as copy:
-                for block in copy:
-                    digest.update(block)
+        return contents_in(connection, query, binary=binary)
+
+
+def contents_in(
+    connection: psycopg.Connection[tuple[Any, ...]], query: str, *, binary: bool = True
+) -> Contents:
+    """Return the result of a query as `contents` does, read in this session."""
+    digest = sha256()
+    # Floats are written with the fewest digits that are read back as the same float.
+    connection.execute("SET extra_float_digits = 1")
+    with connection.cursor().copy(f"COPY ({query}) TO STDOUT".encode()) as copy:
+        text = b"".join(bytes(block) for block in copy).decode()
+    if binary:
+        statement = f"COPY ({query}) TO STDOUT (FORMAT binary)".encode()
+        with connection.cursor().copy(statement) as copy:
+            for block in copy:
+                digest.update(block)
     return Contents(tuple(text.splitlines()), digest.hexdigest() if binary else None)
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from harness.command import CLEAN, Inrush
+from harness.command import CLEAN, Inrush, Outcome
 from harness.servers import Database
 
 END = "\x00"
@@ -176,13 +176,14 @@ def logged(database: Database, log: str) -> list[list[str]]:
     return list(sessions.values())
 
 
-def hold_to_plan(inrush: Inrush, database: Database, text: str) -> None:
-    """Load a package, and compare the log with its plan."""
+def hold_to_plan(inrush: Inrush, database: Database, text: str) -> Outcome:
+    """Load a package, compare the log with its plan, and return the outcome of the load."""
     inrush.write("package.toml", text)
     plan = planned(inrush("check", "package.toml").expect(CLEAN).output)
     database.execute(f"ALTER DATABASE {database.name} SET log_statement = 'all'")
     before = database.server.log.stat().st_size
-    inrush("run", "package.toml").expect(CLEAN)
+    outcome = inrush("run", "package.toml").expect(CLEAN)
     with database.server.log.open() as log:
         log.seek(before)
         compare(plan, logged(database, log.read()))
+    return outcome

@@ -20,6 +20,9 @@ from harness.packages import flow, package, step
 IN_INSERT = "the steps are a part of the statement that adds the rows"
 BEFORE_INSERT = "the steps are evaluated before the rows are sent, because"
 FAILED = "the steps in the destination's statement failed for a row"
+# The rows of each file: all have several batches, and the second file has two chunks.
+BATCH_ROWS, CHUNK_BYTES = 100, 65_536
+COUNTS = (700, 3_000, 700)
 COLUMNS = [
     "id integer not null",
     "note text",
@@ -75,7 +78,9 @@ class Both:
         words: dict[str, Any] = {"columns": COLUMNS, "rejects": {"rows_max": 10_000}} | settings
         files = words.pop("files", "rows.*.csv")
         rows_flow = flow("loaded", files, **words) + steps
-        text = package("duckdb:results.duckdb", rows_flow, batch_rows=100, chunk_bytes=65_536)
+        text = package(
+            "duckdb:results.duckdb", rows_flow, batch_rows=BATCH_ROWS, chunk_bytes=CHUNK_BYTES
+        )
         for own in self.folders():
             own.write("package.toml", text)
         self.execute("CREATE MACRO own(a) AS a", [self.runner])
@@ -92,9 +97,10 @@ class Both:
     def write(self, seed: int, *, bad: bool, bad_file: int | None = None, step: int = 0) -> None:
         """Write three files whose numbers are `step` apart; the named file, if any, is bad."""
         print(f"seed {seed}")
-        for part in range(3):
+        for part, count in enumerate(COUNTS):
             is_bad = bad and bad_file in (None, part)
-            rows = "".join(lines(seed + part, range(part * step, part * step + 3_000), bad=is_bad))
+            rows = "".join(lines(seed + part, range(part * step, part * step + count), bad=is_bad))
+            assert (len(rows) > CHUNK_BYTES) == (part == 1)
             for own in self.folders():
                 own.write(f"rows.{part}.csv", "id,note,price,day,x\n" + rows)
 
@@ -161,7 +167,9 @@ def test_rows_without_faults_are_the_same_both_ways(inrush: Inrush, seed: int, m
             f"label BIGINT, month DATE, share INTEGER{key})"
         )
     both.write(seed, bad=False, step=10_000)
-    both.assert_plan()
+    if seed == 0:
+        # The plan is that of the package, which is the same for all seeds.
+        both.assert_plan()
     outcome = both.run(CLEAN)
     assert outcome.report["account"]["rows_filtered"] > 0
     assert FAILED not in log(both.insert)
@@ -171,7 +179,8 @@ def test_rows_without_faults_are_the_same_both_ways(inrush: Inrush, seed: int, m
 def test_rows_that_steps_reject_are_the_same_both_ways(inrush: Inrush, seed: int) -> None:
     both = Both(inrush, STEPS)
     both.write(seed, bad=True)
-    both.assert_plan()
+    if seed == 0:
+        both.assert_plan()
     outcome = both.run(LOADED_WITH_REJECTS)
     assert {reject["code"] for reject in outcome.rejects()} >= {"check_failed", "step_failed"}
     assert FAILED in log(both.insert)
