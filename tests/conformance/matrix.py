@@ -74,3 +74,12 @@ def page(found: Mapping[str, Mapping[Type, Measured]]) -> str:
     ]
     lines += ["", "## What was tried", "", "NULL, and:", "", *_table(tried)]
     return HEAD + "\n" + "\n".join(lines) + "\n"
+
+
+def refused(text: str, title: str) -> set[str]:
+    """Return the names of the types that a destination refuses, from the text of the page."""
+    table = text.split("\n\n| type | ")[1].split("\n\n")[0]
+    head, _, *rows = [line.strip("| ").split(" | ") for line in table.splitlines()]
+    # The first cell of the head, "type", is before the table.
+    at = 1 + head.index(title)
+    return {cells[0].strip("`") for cells in rows if cells[at].startswith("refused")}

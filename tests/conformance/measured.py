@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from conformance.canonical import canonical
 from conformance.destinations import Place
 from conformance.values import Type, label
 from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, USAGE, Inrush, Outcome
+from harness.packages import Value, flow
 
 
 @dataclass
@@ -24,6 +27,16 @@ class Measured:
     rejects: dict[str, str] = field(default_factory=dict)
     # Failures, in sentences.
     faults: list[str] = field(default_factory=list)
+
+
+@dataclass
+class _Part:
+    """The file of a type's values: where each of them is, and the table that gets them."""
+
+    type_: Type
+    table: str
+    file: Path
+    offsets: list[int]
 
 
 # Loads the values of a type into a destination of a kind.
@@ -44,11 +57,10 @@ def field_of(value: str | None) -> str:
 class Measuring:
     """Loads types into one destination, each once and into its own table."""
 
-    def __init__(self, place: Place, inrush: Inrush, *words: str) -> None:
+    def __init__(self, place: Place, inrush: Inrush, verify: str = "count") -> None:
         self.place = place
         self._inrush = inrush
-        # More words of the command.
-        self._words = words
+        self._verify = verify
         self._done: dict[str, Measured] = {}
 
     def of(self, type_: Type) -> Measured:
@@ -57,36 +69,63 @@ class Measuring:
             self._done[type_.name] = self._load(type_)
         return self._done[type_.name]
 
-    def _load(self, type_: Type) -> Measured:
+    def together(self, types: Sequence[Type]) -> dict[str, Measured]:
+        """Return how values of these types, of which none is refused, are stored by one load."""
+        parts, flows = [], []
+        for type_ in types:
+            parts.append(self._part(type_))
+            columns: list[Value] = ["id integer not null", f"v {type_.name}"]
+            one, limit = parts[-1], {"rows_max": _REJECTS_MAX}
+            flows.append(flow(one.table, one.file.name, columns=columns, rejects=limit))
+        text = self.place.package(*flows, verify=self._verify)
+        outcome = self._inrush("run", self._inrush.write("together.toml", text))
+        outcome.expect(LOADED_WITH_REJECTS)
+        told: dict[str, list[dict[str, Any]]] = {part.file.name: [] for part in parts}
+        for reject in outcome.rejects():
+            told[Path(reject["file"]).name].append(reject)
+        return {part.type_.name: self._found(part, told[part.file.name]) for part in parts}
+
+    def _part(self, type_: Type) -> _Part:
         # Messages in the page name the table, so its name must not depend on earlier loads.
         table = "of_" + re.sub(r"\W+", "_", type_.name).strip("_")
         text, offsets = b"id,v\n", []
         for number, value in enumerate(type_.values):
             offsets.append(len(text))
             text += f"{number},{field_of(value)}\n".encode()
-        file = self._inrush.write(f"{table}.csv", text)
-        words = ["--columns", f"id integer not null, v {type_.name}", "--max-rejects"]
+        return _Part(type_, table, self._inrush.write(f"{table}.csv", text), offsets)
+
+    def _load(self, type_: Type) -> Measured:
+        part = self._part(type_)
+        words = ["--columns", f"id integer not null, v {type_.name}", "--verify", self._verify]
         outcome = self._inrush(
             "load",
-            file.name,
+            part.file.name,
             *self.place.words,
             "--table",
-            table,
+            part.table,
             *words,
+            "--max-rejects",
             str(_REJECTS_MAX),
-            *self._words,
         )
         if outcome.status in (FAILED, USAGE):
-            return self._refused(type_, table, outcome)
+            return self._refused(type_, part.table, outcome)
         assert outcome.status in (CLEAN, LOADED_WITH_REJECTS), outcome.said
-        found = Measured(column_type=self.place.column_types(table)["v"])
-        rows = self.place.rows(table, ["integer", type_.name]) or []
+        found = self._found(part, outcome.rejects())
+        if (outcome.status == LOADED_WITH_REJECTS) != bool(found.rejects):
+            found.faults.append(f"exit status {outcome.status} with rejects {found.rejects}")
+        return found
+
+    def _found(self, part: _Part, rejects: list[dict[str, Any]]) -> Measured:
+        """Compare the values of a type with its table and its rejects."""
+        type_ = part.type_
+        found = Measured(column_type=self.place.column_types(part.table)["v"])
+        rows = self.place.rows(part.table, ["integer", type_.name]) or []
         stored = {number: value for number, value in rows if number is not None}
         if len(stored) != len(rows):
             found.faults.append("rows are there twice")
-        told = {one["byte_offset"]: one for one in outcome.rejects()}
+        told = {one["byte_offset"]: one for one in rejects}
         for number, value in enumerate(type_.values):
-            reject = told.pop(offsets[number], None)
+            reject = told.pop(part.offsets[number], None)
             if reject is not None:
                 found.rejects[label(value)] = reject["reason"]
                 if not reject["reason"] or reject["column"] != "v":
@@ -100,8 +139,6 @@ class Measuring:
                 found.faults.append(f"{label(value)} became {was}")
         if told:
             found.faults.append(f"rejects of rows that are not there: {told}")
-        if (outcome.status == LOADED_WITH_REJECTS) != bool(found.rejects):
-            found.faults.append(f"exit status {outcome.status} with rejects {found.rejects}")
         return found
 
     def _refused(self, type_: Type, table: str, outcome: Outcome) -> Measured:

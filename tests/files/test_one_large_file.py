@@ -85,7 +85,8 @@ def make(numbers: random.Random, database: Database, dialect: Dialect) -> LargeF
         tail: {encoding: len(tail.encode(encoding)) for encoding in ("utf-8", "utf-16-le")}
         for tail, _ in pool
     }
-    deception = in_dialect(DECEPTION, dialect) * (20 * MIB // len(DECEPTION))
+    # It is longer than a range, whatever its place: from 6 MiB to 16 MiB.
+    deception = in_dialect(DECEPTION, dialect) * (10 * MIB // len(DECEPTION))
     pieces: list[str] = []
     good: list[str] = []
     bad: list[str] = []
@@ -101,7 +102,8 @@ def make(numbers: random.Random, database: Database, dialect: Dialect) -> LargeF
         offsets["utf-16-le"] += bytes_of.get("utf16", 2 * len(text))
 
     number = 0
-    while offsets["utf-8"] < 44 * MIB:
+    # Three ranges: the second begins in the text that deceives, the third behind it.
+    while offsets["utf-8"] < 28 * MIB:
         number += 1
         tail, code = numbers.choice(pool)
         if number == 50_000:

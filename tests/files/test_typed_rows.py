@@ -11,6 +11,7 @@ import os
 import uuid
 from collections.abc import Callable
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -161,14 +162,14 @@ def test_uuids_and_intervals(database: Database, inrush: Inrush) -> None:
     assert_same_rows(database, "u", "expected", "id")
 
 
-def numbered(count: int, first: int = 0) -> pa.Table:
+def numbered(count: int, first: int = 0, longest: int = 50) -> pa.Table:
     numbers = range(first, first + count)
     return pa.table(
         {
             "id": pa.array(numbers, pa.int64()),
             "amount": pa.array([Decimal(n) / 100 for n in numbers], pa.decimal128(12, 2)),
             "note": pa.array(
-                [None if n % 7 == 0 else f'note "{n}",\n{"x" * (n % 50)}' for n in numbers]
+                [None if n % 7 == 0 else f'note "{n}",\n{"x" * (n % longest)}' for n in numbers]
             ),
         }
     )
@@ -177,20 +178,35 @@ def numbered(count: int, first: int = 0) -> pa.Table:
 NUMBERED = "id bigint, amount numeric(12,2), note text"
 
 
+# Few rows, because they are long: the file has seven ranges of 2 MiB.
+LARGE_ROWS, LARGE_GROUP, LONGEST_NOTE = 100_000, 5_000, 300
+
+
+@cache
+def large(first: int = 0) -> pa.Table:
+    """Return a table of which each file has several ranges."""
+    return numbered(LARGE_ROWS, first, LONGEST_NOTE)
+
+
+def expect_large(database: Database) -> None:
+    """Make the table `expected` with the rows of `large`."""
+    database.execute(f"CREATE TABLE expected ({NUMBERED})")
+    database.execute(
+        "INSERT INTO expected SELECT n, n / 100.0, CASE WHEN n % 7 <> 0 THEN "
+        f"'note \"' || n || E'\",\\n' || repeat('x', n % {LONGEST_NOTE}) END "
+        f"FROM generate_series(0, {LARGE_ROWS - 1}) n"
+    )
+
+
 def test_row_groups_go_to_several_streams(database: Database, inrush: Inrush, write: Write) -> None:
-    table = numbered(400_000)
-    write("t", table, 20_000, compression="none")
+    write("t", large(), LARGE_GROUP, compression="none")
     text = package(database.url, flow("t", f"{inrush.folder}/t.*"), streams=4, verify="sums")
     outcome = inrush("run", inrush.write("p.toml", text))
     outcome.expect(CLEAN)
     report = outcome.report
     assert len(report["streams"]) > 1
     assert report["units"][0]["shared"]
-    database.execute(f"CREATE TABLE expected ({NUMBERED})")
-    database.execute(
-        "INSERT INTO expected SELECT n, n / 100.0, CASE WHEN n % 7 <> 0 THEN "
-        "'note \"' || n || E'\",\\n' || repeat('x', n % 50) END FROM generate_series(0, 399999) n"
-    )
+    expect_large(database)
     assert_same_rows(database, "t", "expected", "id")
 
 
@@ -311,7 +327,7 @@ def test_nothing_is_changed_on_the_way(
 
 
 def test_a_killed_load_goes_on(database: Database, inrush: Inrush, write: Write) -> None:
-    path = write("t", numbered(400_000), 20_000, compression="none")
+    path = write("t", large(), LARGE_GROUP, compression="none")
     text = package(database.url, flow("t", str(path)), streams=2)
     p = inrush.write("p.toml", text)
     inrush("run", p, environment={"INRUSH_FAULT": "after_unit_commit:3"}).expect(-9)
@@ -321,11 +337,7 @@ def test_a_killed_load_goes_on(database: Database, inrush: Inrush, write: Write)
     outcome.expect(CLEAN)
     report = outcome.report
     assert report["resumed"]
-    database.execute(f"CREATE TABLE expected ({NUMBERED})")
-    database.execute(
-        "INSERT INTO expected SELECT n, n / 100.0, CASE WHEN n % 7 <> 0 THEN "
-        "'note \"' || n || E'\",\\n' || repeat('x', n % 50) END FROM generate_series(0, 399999) n"
-    )
+    expect_large(database)
     assert_same_rows(database, "t", "expected", "id")
 
 
@@ -333,10 +345,10 @@ def test_a_file_that_was_written_again_is_refused(
     newest_database: Database, inrush: Inrush
 ) -> None:
     path = inrush.folder / "t.parquet"
-    write_parquet(path, numbered(400_000), 20_000, compression="none")
+    write_parquet(path, large(), LARGE_GROUP, compression="none")
     p = inrush.write("p.toml", package(newest_database.url, flow("t", str(path)), streams=2))
     inrush("run", p, environment={"INRUSH_FAULT": "after_unit_commit:3"}).expect(-9)
-    write_parquet(path, numbered(400_000, 1), 20_000, compression="none")
+    write_parquet(path, large(1), LARGE_GROUP, compression="none")
     inrush("run", p).expect(FAILED, "t.parquet", "--again")
     assert newest_database.value("SELECT to_regclass('t') IS NULL")
 
