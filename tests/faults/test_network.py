@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
 
 import pytest
 
 from conftest import StartServer
 from faults.loads import LOADS
-from harness.command import CLEAN, FAILED, INTERRUPTED, Inrush
+from harness.command import CLEAN, FAILED, INTERRUPTED, Inrush, Running
 from harness.packages import package
 from harness.proxy import Proxy, Trouble
 from harness.servers import Database, Server
@@ -37,26 +42,56 @@ def rows(database: Database) -> int:
     return int(database.value("SELECT count(*) FROM loaded"))
 
 
-# The commits of a load of four units: the ledger's, the units', the switch's.
-@pytest.mark.parametrize("commit", [1, 2, 4, 5])
-@pytest.mark.parametrize("passes", [False, True], ids=["not_sent", "not_answered"])
-def test_one_signal_ends_a_load_whose_network_stalls(
-    tcp_server: Server, proxy: Proxy, inrush: Inrush, commit: int, passes: bool
-) -> None:
-    database = tcp_server.create_database(f"stall_{commit}_{passes}".lower())
-    prepare(inrush, proxy, database)
-    trouble = Trouble("stall", at_commit=commit, commit_passes=passes)
-    proxy.begin(trouble)
-    with inrush.start("run", "package.toml") as running:
-        assert trouble.struck.wait(60)
-        running.send(signal.SIGINT)
-        outcome = running.wait(45)
-    assert outcome.status in (INTERRUPTED, FAILED), outcome.said
-    trouble.healed.set()
-    proxy.begin(None)
-    proxy.end_connections()
-    inrush("run", "package.toml").expect(CLEAN)
-    assert rows(database) == sum(map(len, PRIVATE.full().values()))
+@dataclass(frozen=True)
+class Stalled:
+    """A load whose network stalls at a COMMIT."""
+
+    database: Database
+    inrush: Inrush
+    proxy: Proxy
+    trouble: Trouble
+    running: Running
+
+
+@contextmanager
+def stalled_at(server: Server, folder: Path, commit: int, passes: bool) -> Iterator[Stalled]:
+    """Start a load, and enter the block when its network stalls at this COMMIT."""
+    database = server.create_database(f"stall_{commit}_{passes}".lower())
+    inrush = Inrush(folder / database.name)
+    inrush.folder.mkdir()
+    with Proxy(server.port) as proxy:
+        prepare(inrush, proxy, database)
+        trouble = Trouble("stall", at_commit=commit, commit_passes=passes)
+        proxy.begin(trouble)
+        with inrush.start("run", "package.toml") as running:
+            assert trouble.struck.wait(60), trouble
+            yield Stalled(database, inrush, proxy, trouble, running)
+
+
+def test_one_signal_ends_a_load_whose_network_stalls(tcp_server: Server, tmp_path: Path) -> None:
+    """The network stalls at each kind of COMMIT, before or after the server gets it.
+
+    A load waits up to 15 seconds for its server, so the loads of all cases wait at the same time.
+    """
+    with ExitStack() as stack:
+        # The commits of a load of four units: the ledger's, the units', the switch's.
+        loads = [
+            stack.enter_context(stalled_at(tcp_server, tmp_path, commit, passes))
+            for commit in (1, 2, 4, 5)
+            for passes in (False, True)
+        ]
+        for load in loads:
+            load.running.send(signal.SIGINT)
+        latest = monotonic() + 45
+        for load in loads:
+            outcome = load.running.wait(latest - monotonic())
+            assert outcome.status in (INTERRUPTED, FAILED), f"{load.trouble}: {outcome.said}"
+        for load in loads:
+            load.trouble.healed.set()
+            load.proxy.begin(None)
+            load.proxy.end_connections()
+            load.inrush("run", "package.toml").expect(CLEAN)
+            assert rows(load.database) == sum(map(len, PRIVATE.full().values())), load.trouble
 
 
 def test_a_commit_whose_answer_is_lost_is_settled(

@@ -2,21 +2,46 @@
 
 from __future__ import annotations
 
+import functools
 import signal
 import socket
 import struct
 import threading
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
 
 import pytest
 
+from conftest import SharedServer, StartServer
 from harness import pauses
-from harness.command import CLEAN, FAILED, INTERRUPTED, Inrush
+from harness.command import CLEAN, FAILED, INTERRUPTED, Inrush, Running
 from harness.packages import flow, package
 from harness.proxy import SOON, Proxy, Trouble
-from harness.servers import Database, Server
+from harness.servers import VERSIONS, Database, Server
 
 ROWS = [(-1, "held"), *((number, f"row {number}") for number in range(2_000))]
+
+
+@pytest.fixture(scope="module")
+def tcp_servers(start_server: StartServer) -> SharedServer:
+    """Return a function that returns a version's server on TCP."""
+
+    @functools.cache
+    def of(version: int) -> Server:
+        server = start_server(version)
+        server.move_to_tcp()
+        return server
+
+    return of
+
+
+@pytest.fixture(scope="module", params=VERSIONS, ids=lambda version: f"pg{version}")
+def tcp_server(request: pytest.FixtureRequest, tcp_servers: SharedServer) -> Server:
+    """Return a server on TCP, for each version."""
+    return tcp_servers(request.param)
 
 
 @pytest.fixture
@@ -25,11 +50,16 @@ def held(
 ) -> Database:
     """Return a database and a load through the proxy that is paused at its first row."""
     name = "".join(letter for letter in request.node.name if letter.isalnum())[:60].lower()
-    database = tcp_server.create_database(name)
+    return prepare(tcp_server, proxy, inrush, name)
+
+
+def prepare(server: Server, proxy: Proxy, inrush: Inrush, name: str) -> Database:
+    """Make a database, and a package that loads into it through the proxy."""
+    database = server.create_database(name)
     database.execute(pauses.HELD_DOMAIN + "CREATE TABLE target (id held, note text)")
     inrush.write("rows.tbl", "".join(f"{number}|{note}|\n" for number, note in ROWS))
     place = f"127.0.0.1:{proxy.port}/{database.name}"
-    url = f"postgresql://{tcp_server.user}@{place}?sslmode=disable&{SOON}"
+    url = f"postgresql://{server.user}@{place}?sslmode=disable&{SOON}"
     straight = flow("target", "rows.tbl", mode="append", atomic=False)
     inrush.write("package.toml", package(url, straight, streams=1))
     return database
@@ -71,20 +101,53 @@ def test_a_backend_that_is_at_work_is_waited_for(held: Database, inrush: Inrush)
     assert loaded(held)
 
 
+@dataclass(frozen=True)
+class Silenced:
+    """A load whose server says no more just before the switch."""
+
+    database: Database
+    inrush: Inrush
+    proxy: Proxy
+    trouble: Trouble
+    running: Running
+
+
+@contextmanager
+def silenced(server: Server, folder: Path) -> Iterator[Silenced]:
+    """Start a load, and enter the block when it is stopped and its server is silent."""
+    inrush = Inrush(folder / f"pg{server.version}")
+    inrush.folder.mkdir()
+    with Proxy(server.port) as proxy:
+        database = prepare(server, proxy, inrush, "silenced")
+        with inrush.stopped_by("stop_until_asked:before_switch", "run", "package.toml") as running:
+            trouble = Trouble("stall")
+            proxy.strike(trouble)
+            yield Silenced(database, inrush, proxy, trouble, running)
+
+
 def test_one_signal_ends_what_is_done_before_the_switch(
-    held: Database, proxy: Proxy, inrush: Inrush
+    tcp_servers: SharedServer, tmp_path: Path
 ) -> None:
-    """The account is read from a server that does not answer any more."""
-    with inrush.stopped_by("stop_until_asked:before_switch", "run", "package.toml") as running:
-        trouble = Trouble("stall")
-        proxy.strike(trouble)
-        running.send(signal.SIGINT)
-        running.resume().wait().expect(INTERRUPTED)
-    trouble.healed.set()
-    proxy.begin(None)
-    proxy.end_connections()
-    inrush("run", "package.toml").expect(CLEAN)
-    assert loaded(held)
+    """The account is read from a server that does not answer any more.
+
+    A load waits half a minute for its server, so the loads into all versions wait at the same time.
+    """
+    with ExitStack() as stack:
+        loads = [
+            stack.enter_context(silenced(tcp_servers(version), tmp_path)) for version in VERSIONS
+        ]
+        for load in loads:
+            load.running.send(signal.SIGINT)
+            load.running.resume()
+        latest = monotonic() + 60
+        for load in loads:
+            load.running.wait(latest - monotonic()).expect(INTERRUPTED)
+        for load in loads:
+            load.trouble.healed.set()
+            load.proxy.begin(None)
+            load.proxy.end_connections()
+            load.inrush("run", "package.toml").expect(CLEAN)
+            assert loaded(load.database)
 
 
 def _message(kind: bytes, body: bytes) -> bytes:

@@ -19,6 +19,8 @@ from harness.standby import follow
 
 PREFLIGHT_FAILED = 6
 ROWS = 200_000
+# These rows are 20 MB on the disk: enough for two ranges of 16 MiB, and so for two streams.
+ROWS_OF_TWO = 100_000
 # The rows are so few, and the rate so low, that any machine is faster.
 FEW_ROWS = 20_000
 FEW_BYTES_MAX = 1_000_000
@@ -130,12 +132,15 @@ def test_trial_tables_have_keys_and_indexes_of_their_own(
     database: Database, target: Database, inrush: Inrush, words: str
 ) -> None:
     """Two streams each fill a table with the source's key and, if asked for, its indexes."""
-    database.execute(f"{FILLED}; ALTER TABLE t ADD PRIMARY KEY (id); CREATE INDEX ON t (note)")
+    database.execute(filled(ROWS_OF_TWO))
+    database.execute("ALTER TABLE t ADD PRIMARY KEY (id); CREATE INDEX ON t (note)")
     text = package(database.url, target.url, f'table = "t"{words}')
-    # Once the staging schema exists, all trial tables are created in it.
-    inrush.write("first.toml", text.replace('table = "copied"', 'table = "first"'))
+    # Once the staging schema exists, which takes one row, all trial tables are created in it.
+    first = package(database.url, target.url, 'query = "SELECT 1 AS id"')
+    inrush.write("first.toml", first.replace('table = "copied"', 'table = "first"'))
     inrush("run", "first.toml").expect(CLEAN)
     report = report_of(inrush, text, CLEAN, "--streams", "2")
+    assert report["streams"] == 2
     assert of_weight(report, "stops") == []
     assert report["prediction"]["predicted_s"] > 0
     assert step(report, "together")["all_bytes_s"] > 0
@@ -223,15 +228,15 @@ def test_a_rate_is_an_option_of_a_copy(
 ) -> None:
     """Two tables share the rate."""
     database, target = newest_database, newest_target
-    database.execute(FILLED + "; CREATE TABLE u AS TABLE t")
+    database.execute(filled(FEW_ROWS) + "; CREATE TABLE u AS TABLE t")
     words = ("copy", "--from", database.url, "--table", "t", "--table", "u", "--to", target.url)
     saved = tmp_path / "saved.toml"
-    limited = (*words, "--source-max-rate", "20MB", "--save-package", str(saved))
+    limited = (*words, "--source-max-rate", "3MB", "--save-package", str(saved))
     loaded = inrush(*limited).expect(CLEAN)
-    # Both tables together have twice 37 MB.
-    assert loaded.report["phases"]["load_s"] > 0.9 * 74 / 20
-    assert saved.read_text().count("rate_bytes_max = 20000000") == 2
-    assert target.value("SELECT count(*) FROM t JOIN u USING (id, note)") == ROWS
+    # Both tables together have twice 3.7 MB.
+    assert loaded.report["phases"]["load_s"] > 0.9 * 7.4 / 3
+    assert saved.read_text().count("rate_bytes_max = 3000000") == 2
+    assert target.value("SELECT count(*) FROM t JOIN u USING (id, note)") == FEW_ROWS
     inrush(*words, "--source-max-rate", "1kB").expect(USAGE, "--source-max-rate", "1 KiB")
 
 
@@ -265,7 +270,8 @@ def test_timeouts_of_a_role_do_not_end_a_source(
 ) -> None:
     """Every session of a load sets its own timeouts, so those of the role are no hazards."""
     database, target = newest_database, newest_target
-    database.execute(FILLED + "; DROP ROLE IF EXISTS hurried; CREATE ROLE hurried LOGIN")
+    database.execute(filled(ROWS_OF_TWO))
+    database.execute("DROP ROLE IF EXISTS hurried; CREATE ROLE hurried LOGIN")
     database.execute("GRANT SELECT ON t TO hurried")
     for timeout in (
         "statement_timeout",
@@ -277,12 +283,13 @@ def test_timeouts_of_a_role_do_not_end_a_source(
     try:
         url = database.server.url(database.name, "hurried")
         # At this rate the table is read in 3.7 seconds, longer than the timeouts.
-        text = package(url, target.url, 'table = "t", rate_bytes_max = 10_000_000')
+        text = package(url, target.url, 'table = "t", rate_bytes_max = 5_000_000')
         assert of_weight(report_of(inrush, text), "hurts") == []
-        inrush("run", "copy.toml").expect(CLEAN)
+        loaded = inrush("run", "copy.toml").expect(CLEAN)
+        assert loaded.report["phases"]["load_s"] > 2
     finally:
         database.execute("DROP OWNED BY hurried; DROP ROLE hurried")
-    assert target.value("SELECT count(*) FROM copied") == ROWS
+    assert target.value("SELECT count(*) FROM copied") == ROWS_OF_TWO
 
 
 def test_too_few_connections_stop_the_run(
@@ -312,7 +319,7 @@ def test_too_few_connections_stop_the_run(
 
 def test_row_security_stops_the_run(database: Database, target: Database, inrush: Inrush) -> None:
     """The policy is reported before anything is read."""
-    database.execute(FILLED + "; ALTER TABLE t ENABLE ROW LEVEL SECURITY")
+    database.execute(filled(FEW_ROWS) + "; ALTER TABLE t ENABLE ROW LEVEL SECURITY")
     database.execute("DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN")
     database.execute("GRANT SELECT ON t TO reader")
     try:
@@ -331,7 +338,7 @@ def test_a_pooler_that_keeps_sessions_is_told(
     newest_database: Database, newest_target: Database, inrush: Inrush, servers_folder: Path
 ) -> None:
     database, target = newest_database, newest_target
-    database.execute(FILLED)
+    database.execute(filled(ROWS_OF_TWO))
     server = database.server
     with pooler(server, servers_folder / f"pooler-hazard-{database.name}", "session") as folder:
         url = f"postgresql://{server.user}@/{database.name}?host={folder}&port=6432"
@@ -349,7 +356,7 @@ def test_a_standby_that_cancels_is_told(
     """Preflight reports a standby that would cancel the query before the run ends."""
     server = start_server(18, servers.REPLICATING)
     database = server.create_database("crm")
-    database.execute(FILLED)
+    database.execute(filled(FEW_ROWS))
     with follow(server, servers_folder / "standby-hazard") as standby:
         text = package(standby.url("crm"), server.create_database("dw").url, 'table = "t"')
 
@@ -375,8 +382,8 @@ def test_rows_that_are_removed_early_are_told(start_server: StartServer, inrush:
     server = start_server(15, dict(servers.FAST) | {"old_snapshot_threshold": "2"})
     database = server.create_database("crm")
     database.execute(FILLED)
-    # At this rate the 37 MB of the table are read in some minutes.
-    words = 'table = "t", rate_bytes_max = 200_000'
+    # At this rate the 37 MB of the table are read in 90 seconds.
+    words = 'table = "t", rate_bytes_max = 400_000'
     text = package(database.url, server.create_database("dw").url, words)
     (told,) = of_weight(report_of(inrush, text, PREFLIGHT_FAILED), "stops")
     assert "older than 2 min see (old_snapshot_threshold)" in told["what"]
@@ -390,7 +397,7 @@ def test_a_server_that_removes_rows_at_once_is_refused(
     """PostgreSQL does not warn sessions with a shared snapshot about rows removed early."""
     server = start_server(15, dict(servers.FAST) | {"old_snapshot_threshold": "1"})
     database, target = server.create_database("crm"), server.create_database("dw")
-    database.execute(FILLED)
+    database.execute(filled(FEW_ROWS))
     inrush.write("copy.toml", package(database.url, target.url, 'table = "t"'))
     for command in ("check", "preflight", "run"):
         outcome = inrush(command, "copy.toml")
