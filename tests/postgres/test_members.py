@@ -58,10 +58,11 @@ def assert_no_reservation(database: Database) -> None:
     assert database.value("SELECT count(*) FROM inrush.inferred_member") == 0
 
 
-@pytest.mark.parametrize("mode", ["append", "partitioned", "replace", "routed", "upsert"])
-def test_keys_that_the_reference_lacks_are_added_to_it(
-    inrush: Inrush, database: Database, mode: str
-) -> None:
+MODES = ["append", "partitioned", "replace", "routed", "upsert"]
+
+
+def make_target(database: Database, mode: str) -> dict[str, Any]:
+    """Make the reference, and a target for a mode; return the settings of its flow."""
     database.execute(CUSTOMERS)
     more: dict[str, Any] = {"mode": "append"}
     if mode == "partitioned":
@@ -82,11 +83,31 @@ def test_keys_that_the_reference_lacks_are_added_to_it(
     if mode != "replace":
         key = "FOREIGN KEY (customer_key) REFERENCES customers (customer_key)"
         database.execute(f"ALTER TABLE loaded ADD {key}")
+    return more
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_preflight_adds_no_members(inrush: Inrush, newest_database: Database, mode: str) -> None:
+    """A preflight takes seconds, and its rehearsal asks no server for members."""
+    more = make_target(newest_database, mode)
+    write_rows(inrush, 4, 1_000, 300)
+    text = flow("loaded", "rows.*.csv", columns=COLUMNS, **more) + adding()
+    path = inrush.write("package.toml", package(newest_database.url, text, streams=3))
+    inrush("preflight", path).expect(CLEAN)
+    assert newest_database.value("SELECT count(*) FROM customers") == 5
+    assert newest_database.value("SELECT count(*) FROM loaded") == 0
+    assert newest_database.value("SELECT to_regclass('inrush.inferred_member')") is None
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_keys_that_the_reference_lacks_are_added_to_it(
+    inrush: Inrush, database: Database, mode: str
+) -> None:
+    more = make_target(database, mode)
     rows = write_rows(inrush, 4, 1_000, 300)
     text = flow("loaded", "rows.*.csv", columns=COLUMNS, **more) + adding()
     path = inrush.write("package.toml", package(database.url, text, streams=3))
     inrush("check", path).expect(CLEAN, "members are added to it")
-    inrush("preflight", path).expect(CLEAN)
     assert database.value("SELECT count(*) FROM customers") == 5
     outcome = inrush("run", path).expect(CLEAN, "295 members were added to")
     assert_loaded(database, rows)
@@ -208,10 +229,11 @@ def test_the_first_members_of_an_empty_reference(inrush: Inrush, newest_database
     newest_database.execute(CUSTOMERS)
     newest_database.execute("DELETE FROM customers")
     newest_database.execute(TARGET)
-    rows = write_rows(inrush, 1, 50_000, 40_000)
+    # More rows than the 8,192 that pass the steps together.
+    rows = write_rows(inrush, 1, 20_000, 16_000)
     text = flow("loaded", "rows.*.csv", columns=COLUMNS, mode="append") + adding()
     path = inrush.write("package.toml", package(newest_database.url, text))
-    inrush("run", path).expect(CLEAN, "40,000 members were added")
+    inrush("run", path).expect(CLEAN, "16,000 members were added")
     found = newest_database.rows(
         "SELECT l.id, c.no FROM loaded l JOIN customers c USING (customer_key) ORDER BY 1"
     )

@@ -57,7 +57,7 @@ END $$
 """
 MERGE = "SELECT merge_row(%s::int, %s, %s, %s::int, %s, %s::int)"
 FILES = 3
-ROWS = 300
+ROWS = 150
 KEPT = 200
 # The compared columns. The times are not compared, because all versions of a run begin at its
 # start.
@@ -96,8 +96,9 @@ class Job(SerialJob):
         assert codes == {"raised", "foreign_key_missing", "duplicate_key"}
 
     def row(self, key: int) -> list[str]:
-        # Several pages of rows, so that the merge takes more than one window.
-        phone = "".join(self.chance.choices("0123456789", k=900))
+        # More than 64 pages of rows, so that the merge takes more than one window. Four rows fill a
+        # page, because each row that is refused is slow.
+        phone = "".join(self.chance.choices("0123456789", k=1800))
         city = self.chance.choice(["Graz", "Linz"])
         fields = [str(key), "at", city, "1", phone, str(key)]
         match self.chance.randrange(30):

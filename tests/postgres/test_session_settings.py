@@ -314,11 +314,19 @@ def load(inrush: Inrush, server: Server, database: str, **how: str) -> list[tupl
             with server.connect() as connection:
                 connection.execute((scope + " RESET ALL").encode())
     done.expect(done.status if done.status == LOADED_WITH_REJECTS else CLEAN)
-    rejects = [(reject["file"], str(reject["line"])) for reject in done.rejects()]
+    rejects = [(Path(reject["file"]).name, str(reject["line"])) for reject in done.rejects()]
     return state(owned) + rejects
 
 
 numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def plain(german: Server, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, ...]]:
+    """Return the stored values of a load without any settings; a type may refuse a few."""
+    found = load(Inrush(tmp_path_factory.mktemp("plain")), german, f"plain_{next(numbers)}")
+    assert sum(name == "typed" for name, *_ in found) > 100
+    return found
 
 
 @pytest.mark.parametrize(
@@ -332,8 +340,7 @@ numbers = itertools.count(1)
     ],
     ids=["role", "database", "role in database", "url", "variable"],
 )
-def test_settings_change_no_value(german: Server, inrush: Inrush, how: dict[str, str]) -> None:
-    plain = load(inrush, german, f"plain_{next(numbers)}")
-    # Most values are loaded; a type may refuse a few.
-    assert sum(name == "typed" for name, *_ in plain) > 100
+def test_settings_change_no_value(
+    german: Server, inrush: Inrush, plain: list[tuple[str, ...]], how: dict[str, str]
+) -> None:
     assert load(inrush, german, f"hostile_{next(numbers)}", **how) == plain

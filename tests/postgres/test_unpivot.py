@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import gzip
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,26 +46,34 @@ def loaded(database: Database, table: str = "loaded") -> list[tuple[Any, ...]]:
 def test_any_number_of_streams_makes_the_same_rows(
     inrush: Inrush, newest_database: Database, compressed: bool
 ) -> None:
-    count = 200_000
-    name = "rows.csv.gz" if compressed else "rows.csv"
-    encoded = text_of(count).encode()
-    inrush.write(name, gzip.compress(encoded, 1) if compressed else encoded)
-    steps = QUARTERS + step(check="id % 20000 <> 7 OR quarter <> 'q2'")
+    # Four files, which streams share. Each has more than the 2,730 records that pass the steps
+    # together.
+    count, files = 5_000, 4
+    header, *lines = text_of(count * files).splitlines(keepends=True)
+    for file in range(files):
+        encoded = "".join([header, *lines[file * count : (file + 1) * count]]).encode()
+        if compressed:
+            inrush.write(f"rows.{file}.csv.gz", gzip.compress(encoded, 1))
+        else:
+            inrush.write(f"rows.{file}.csv", encoded)
+    refused = [n for n in range(count * files) if n % 2_000 == 7]
+    expected = [row for row in rows_of(count * files) if row[0] % 2_000 != 7 or row[1] != "q2"]
+    steps = QUARTERS + step(check="id % 2000 <> 7 OR quarter <> 'q2'")
     for streams in (1, 4):
-        one = flow(f"loaded_{streams}", name, columns=COLUMNS, rejects={"rows_max": 100}) + steps
+        one = flow(f"loaded_{streams}", "rows.*", columns=COLUMNS, rejects={"rows_max": 100})
         said: dict[str, Any] = {"streams": streams, "name": f"by {streams}"}
-        path = inrush.write("package.toml", package(newest_database.url, one, **said))
+        path = inrush.write("package.toml", package(newest_database.url, one + steps, **said))
         outcome = inrush("run", path).expect(LOADED_WITH_REJECTS)
+        assert [unit["shared"] for unit in outcome.report["units"]] == [streams > 1]
         rejects = outcome.rejects()
         assert all(
             reject["reason"].endswith("(step 2) is not met (the row of `q2`)") for reject in rejects
         )
-        assert [reject["line"] for reject in rejects] == [
-            n + 2 for n in range(count) if n % 20_000 == 7
+        ending = ".csv.gz" if compressed else ".csv"
+        assert [(Path(reject["file"]).name, reject["line"]) for reject in rejects] == [
+            (f"rows.{n // count}{ending}", n % count + 2) for n in refused
         ]
-        assert loaded(newest_database, f"loaded_{streams}") == [
-            row for row in rows_of(count) if row[0] % 20_000 != 7 or row[1] != "q2"
-        ]
+        assert loaded(newest_database, f"loaded_{streams}") == expected
 
 
 @pytest.mark.parametrize("mode", ["append", "upsert"])
@@ -317,44 +326,77 @@ TYPES = {
 
 # Types that only this database has, or whose values have no limit. A derived column of a new target
 # cannot have them, because it needs a type that every destination has.
-LACK_A_TYPE = {"numeric", "interval", "jsonb", "inet", "int4range", "text[]"}
+LACK_A_TYPE = ["numeric", "interval", "jsonb", "inet", "int4range", "text[]"]
+
+TypedRow = tuple[int, str | None, str | None]
 
 
-@pytest.mark.parametrize("type_", TYPES)
-@pytest.mark.parametrize("is_new", [False, True], ids=["a target", "a new target"])
-def test_values_of_every_type_become_rows(
-    inrush: Inrush, newest_database: Database, type_: str, is_new: bool
-) -> None:
-    """All values of all types, and NULL, are unpivoted unchanged."""
+def rows_of_type(type_: str) -> list[TypedRow]:
     first, second = TYPES[type_]
-    rows = [(1, first, second), (2, second, None), (3, None, first)]
+    return [(1, first, second), (2, second, None), (3, None, first)]
+
+
+def unpivoted(inrush: Inrush, table: str, type_: str, mode: str) -> str:
+    """Write a file with values of a type, and return a flow that makes rows of them."""
 
     def field(value: str | None) -> str:
         return "" if value is None else '"' + value.replace('"', '""') + '"'
 
-    lines = [f"{number},{field(one)},{field(other)}\n" for number, one, other in rows]
-    inrush.write("rows.csv", "id,a,b\n" + "".join(lines))
-    if not is_new:
-        newest_database.execute(f"CREATE TABLE loaded (id int, which text, what {type_})")
-    one = flow(
-        "loaded",
-        "rows.csv",
-        columns=["id int", f"a {type_}", f"b {type_}"],
-        mode="create" if is_new else "append",
+    lines = [
+        f"{number},{field(one)},{field(other)}\n" for number, one, other in rows_of_type(type_)
+    ]
+    inrush.write(f"{table}.csv", "id,a,b\n" + "".join(lines))
+    columns = ["id int", f"a {type_}", f"b {type_}"]
+    made = step(unpivot={"columns": ["a", "b"], "name": "which", "value": "what"})
+    return flow(table, f"{table}.csv", columns=columns, mode=mode) + made
+
+
+def insert_wanted(table: str, type_: str) -> str:
+    """Return statements that make a table with the rows that `unpivoted` makes."""
+
+    def literal(value: str | None) -> str:
+        return "NULL" if value is None else "'" + value.replace("'", "''") + "'"
+
+    wanted = ", ".join(
+        f"({number}, '{which}', {literal(value)}::{type_})"
+        for number, *values in rows_of_type(type_)
+        for which, value in zip("ab", values, strict=True)
     )
-    one += step(unpivot={"columns": ["a", "b"], "name": "which", "value": "what"})
-    path = inrush.write("package.toml", package(newest_database.url, one))
-    if is_new and type_ in LACK_A_TYPE:
-        inrush("run", path).expect(USAGE, "no type holds its values", "create the target first")
-        return
+    return (
+        f"CREATE TABLE {table} (id int, which text, what {type_}); "
+        f"INSERT INTO {table} VALUES {wanted}"
+    )
+
+
+@pytest.mark.parametrize("is_new", [False, True], ids=["a target", "a new target"])
+def test_values_of_every_type_become_rows(
+    inrush: Inrush, newest_database: Database, is_new: bool
+) -> None:
+    """All values of all types, and NULL, are unpivoted unchanged; each type has its own flow."""
+    types = [type_ for type_ in TYPES if not (is_new and type_ in LACK_A_TYPE)]
+    statements, flows = [], []
+    for number, type_ in enumerate(types):
+        table = f"loaded_{number}"
+        if not is_new:
+            statements.append(f"CREATE TABLE {table} (id int, which text, what {type_})")
+        statements.append(insert_wanted(f"wanted_{number}", type_))
+        flows.append(unpivoted(inrush, table, type_, "create" if is_new else "append"))
+    newest_database.execute("; ".join(statements))
+    path = inrush.write("package.toml", package(newest_database.url, *flows))
     inrush("run", path).expect(CLEAN)
-    newest_database.execute(f"CREATE TABLE wanted (id int, which text, what {type_})")
-    for number, *values in rows:
-        for which, value in zip("ab", values, strict=True):
-            literal = "NULL" if value is None else "'" + value.replace("'", "''") + "'"
-            newest_database.execute(
-                f"INSERT INTO wanted VALUES ({number}, '{which}', {literal}::{type_})"
-            )
-    assert newest_database.rows("SELECT l::text FROM loaded l ORDER BY id, which") == (
-        newest_database.rows("SELECT w::text FROM wanted w ORDER BY id, which")
-    )
+    for number, type_ in enumerate(types):
+        loaded_rows, wanted_rows = (
+            newest_database.rows(f"SELECT t::text FROM {name}_{number} t ORDER BY id, which")
+            for name in ("loaded", "wanted")
+        )
+        assert loaded_rows == wanted_rows, type_
+        assert len(loaded_rows) == 6
+
+
+@pytest.mark.parametrize("type_", LACK_A_TYPE)
+def test_a_new_target_has_no_type_for_some_values(
+    inrush: Inrush, newest_database: Database, type_: str
+) -> None:
+    flow_of_type = unpivoted(inrush, "loaded", type_, "create")
+    path = inrush.write("package.toml", package(newest_database.url, flow_of_type))
+    inrush("run", path).expect(USAGE, "no type holds its values", "create the target first")

@@ -49,7 +49,7 @@ INSERT INTO expected (id, k, parent, code, note) VALUES (%s::int, %s::int, %s::i
 ON CONFLICT (k, id) DO UPDATE SET parent = excluded.parent, code = excluded.code, note = excluded.note
 """  # noqa: E501
 FILES = 3
-ROWS = 400
+ROWS = 150
 KEPT = 200
 
 
@@ -92,8 +92,9 @@ class Job(SerialJob):
         assert codes >= {"raised", "foreign_key_missing", "duplicate_key", "check_violated"}
 
     def row(self, key: int) -> list[str]:
-        # Several pages of rows, so that the merge takes more than one window.
-        note = "".join(self.chance.choices("abcdefghijklmnopqrstuvwxyz", k=600))
+        # More than 64 pages of rows, so that the merge takes more than one window. Four rows fill a
+        # page, because each row that is refused is slow.
+        note = "".join(self.chance.choices("abcdefghijklmnopqrstuvwxyz", k=1700))
         fields = [str(key), str(key % 4), "1", f"code {key}", note]
         match self.chance.randrange(40):
             case 0:
