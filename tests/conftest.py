@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,11 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.basetemp = folder / "files"
         config.stash[_FILES] = folder
         config.add_cleanup(lock.close)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Say when the tests begin, and where their files are: tests take longer on a disk."""
+    return f"begun: {datetime.now():%H:%M:%S}, files of tests: {config.option.basetemp}"
 
 
 @pytest.hookimpl(trylast=True)

@@ -98,7 +98,10 @@ def restore(left: Left, folder: Path, url: str, database: Database | None = None
     made = json.loads((FOLDER / "made.json").read_text())[left.name]
     move = Move(left, Path(made["folder"]), made["url"], folder.resolve(), url)
     with tarfile.open(left.archive) as archive:
-        archive.extractall(folder, filter="data")
+        # The first versions of Python 3.10 and 3.11 have no filters.
+        if hasattr(tarfile, "data_filter"):
+            archive.extraction_filter = tarfile.data_filter
+        archive.extractall(folder)  # noqa: S202
     for path in folder.rglob("*"):
         if path.suffix in (".json", ".jsonl", ".toml"):
             path.write_text(move.text(path.read_text()))
