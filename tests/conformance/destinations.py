@@ -242,6 +242,9 @@ class PostgreSql(Place):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
+        if self._reader is not None:
+            yield
+            return
         settings = "SET lock_timeout = '1ms'; SET TimeZone = 'UTC'; SET DateStyle = 'ISO'"
         forms = "SET IntervalStyle = 'postgres'; SET extra_float_digits = 1"
         with self.database.connect() as connection:
@@ -278,15 +281,12 @@ class PostgreSql(Place):
         return dict(found)
 
     def values(self, table: str) -> Iterator[tuple[Any, ...]]:
-        if self._reader is None:
-            with self.reading():
-                yield from self.values(table)
-            return
-        columns = ", ".join(f"{quoted(column)}::text" for column in self.column_types(table))
-        try:
-            yield from self._rows(f"SELECT {columns} FROM {quoted(table)}")
-        except psycopg.errors.LockNotAvailable as error:
-            raise KeptOutError(str(error)) from error
+        with self.reading():
+            columns = ", ".join(f"{quoted(column)}::text" for column in self.column_types(table))
+            try:
+                yield from self._rows(f"SELECT {columns} FROM {quoted(table)}")
+            except psycopg.errors.LockNotAvailable as error:
+                raise KeptOutError(str(error)) from error
 
     def drop(self, table: str) -> None:
         self.database.execute(f"DROP TABLE {quoted(table)}")

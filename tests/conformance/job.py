@@ -114,19 +114,21 @@ def filled(place: Place, inrush: Inrush, records: Sequence[Record]) -> list[Row]
     An empty destination that is stored in files gets copies of the files that the first such load
     of the session has made.
     """
-    place_of_files, key = place.stored_in, (type(place), tuple(records))
-    is_empty = place_of_files is not None and not place_of_files.exists()
-    if is_empty and key in _FILLED:
-        assert place_of_files is not None
-        _restore(place_of_files, _FILLED[key])
+    files, key = place.stored_in, (type(place), tuple(records))
+    if files is None or files.exists():
+        _load(place, inrush, records)
+    elif key in _FILLED:
+        _restore(files, _FILLED[key])
     else:
-        inrush.write("before.csv", HEADER + "".join(map(line, records)))
-        words = ("--table", TABLE, "--columns", ", ".join(COLUMNS))
-        inrush("load", "before.csv", *place.words, *words).expect(CLEAN)
-        if is_empty:
-            assert place_of_files is not None
-            _FILLED[key] = _contents(place_of_files)
+        _load(place, inrush, records)
+        _FILLED[key] = _contents(files)
     return in_order([row(record) for record in records])
+
+
+def _load(place: Place, inrush: Inrush, records: Sequence[Record]) -> None:
+    inrush.write("before.csv", HEADER + "".join(map(line, records)))
+    words = ("--table", TABLE, "--columns", ", ".join(COLUMNS))
+    inrush("load", "before.csv", *place.words, *words).expect(CLEAN)
 
 
 def _contents(place: Path) -> dict[Path, bytes]:

@@ -49,13 +49,17 @@ def fast_server(request: pytest.FixtureRequest, fast_server_of: Callable[[int], 
     return fast_server_of(request.param)
 
 
+def _with_extension(server: Server, folder: Path) -> Iterator[Database]:
+    database = server.create_database(f"fast_{next(_numbers)}")
+    extension.install(database, extension.built(server.version, folder))
+    yield database
+    server.done_with(database)
+
+
 @pytest.fixture
 def fast_database(fast_server: Server, session_folder: Path) -> Iterator[Database]:
     """Return a database of each version that has the extension."""
-    database = fast_server.create_database(f"fast_{next(_numbers)}")
-    extension.install(database, extension.built(fast_server.version, session_folder))
-    yield database
-    fast_server.done_with(database)
+    yield from _with_extension(fast_server, session_folder)
 
 
 @pytest.fixture(scope="module")
@@ -64,10 +68,7 @@ def unchanged_database(fast_server: Server, session_folder: Path) -> Iterator[Da
 
     To make a database takes the server far longer than a load of a few rows.
     """
-    database = fast_server.create_database(f"unchanged_{next(_numbers)}")
-    extension.install(database, extension.built(fast_server.version, session_folder))
-    yield database
-    fast_server.done_with(database)
+    yield from _with_extension(fast_server, session_folder)
 
 
 @pytest.fixture

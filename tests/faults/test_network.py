@@ -5,15 +5,14 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic
 
 import pytest
 
 from conftest import StartServer
 from faults.loads import LOADS
-from harness.command import CLEAN, FAILED, INTERRUPTED, Inrush, Running
+from faults.stalled_load import StalledLoad, outcomes
+from harness.command import CLEAN, FAILED, INTERRUPTED, Inrush
 from harness.packages import package
 from harness.proxy import Proxy, Trouble
 from harness.servers import Database, Server
@@ -42,19 +41,8 @@ def rows(database: Database) -> int:
     return int(database.value("SELECT count(*) FROM loaded"))
 
 
-@dataclass(frozen=True)
-class Stalled:
-    """A load whose network stalls at a COMMIT."""
-
-    database: Database
-    inrush: Inrush
-    proxy: Proxy
-    trouble: Trouble
-    running: Running
-
-
 @contextmanager
-def stalled_at(server: Server, folder: Path, commit: int, passes: bool) -> Iterator[Stalled]:
+def stalled_at(server: Server, folder: Path, commit: int, passes: bool) -> Iterator[StalledLoad]:
     """Start a load, and enter the block when its network stalls at this COMMIT."""
     database = server.create_database(f"stall_{commit}_{passes}".lower())
     inrush = Inrush(folder / database.name)
@@ -65,7 +53,7 @@ def stalled_at(server: Server, folder: Path, commit: int, passes: bool) -> Itera
         proxy.begin(trouble)
         with inrush.start("run", "package.toml") as running:
             assert trouble.struck.wait(60), trouble
-            yield Stalled(database, inrush, proxy, trouble, running)
+            yield StalledLoad(database, inrush, proxy, running)
 
 
 def test_one_signal_ends_a_load_whose_network_stalls(tcp_server: Server, tmp_path: Path) -> None:
@@ -82,16 +70,11 @@ def test_one_signal_ends_a_load_whose_network_stalls(tcp_server: Server, tmp_pat
         ]
         for load in loads:
             load.running.send(signal.SIGINT)
-        latest = monotonic() + 45
+        for load, outcome in outcomes(loads, 45):
+            assert outcome.status in (INTERRUPTED, FAILED), f"{load.proxy.trouble}: {outcome.said}"
         for load in loads:
-            outcome = load.running.wait(latest - monotonic())
-            assert outcome.status in (INTERRUPTED, FAILED), f"{load.trouble}: {outcome.said}"
-        for load in loads:
-            load.trouble.healed.set()
-            load.proxy.begin(None)
-            load.proxy.end_connections()
-            load.inrush("run", "package.toml").expect(CLEAN)
-            assert rows(load.database) == sum(map(len, PRIVATE.full().values())), load.trouble
+            load.run_again()
+            assert rows(load.database) == sum(map(len, PRIVATE.full().values())), load.database
 
 
 def test_a_commit_whose_answer_is_lost_is_settled(

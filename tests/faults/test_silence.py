@@ -9,15 +9,14 @@ import struct
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic
 
 import pytest
 
 from conftest import SharedServer, StartServer
+from faults.stalled_load import StalledLoad, outcomes
 from harness import pauses
-from harness.command import CLEAN, FAILED, INTERRUPTED, Inrush, Running
+from harness.command import CLEAN, FAILED, INTERRUPTED, Inrush
 from harness.packages import flow, package
 from harness.proxy import SOON, Proxy, Trouble
 from harness.servers import VERSIONS, Database, Server
@@ -101,28 +100,16 @@ def test_a_backend_that_is_at_work_is_waited_for(held: Database, inrush: Inrush)
     assert loaded(held)
 
 
-@dataclass(frozen=True)
-class Silenced:
-    """A load whose server says no more just before the switch."""
-
-    database: Database
-    inrush: Inrush
-    proxy: Proxy
-    trouble: Trouble
-    running: Running
-
-
 @contextmanager
-def silenced(server: Server, folder: Path) -> Iterator[Silenced]:
+def silenced(server: Server, folder: Path) -> Iterator[StalledLoad]:
     """Start a load, and enter the block when it is stopped and its server is silent."""
     inrush = Inrush(folder / f"pg{server.version}")
     inrush.folder.mkdir()
     with Proxy(server.port) as proxy:
         database = prepare(server, proxy, inrush, "silenced")
         with inrush.stopped_by("stop_until_asked:before_switch", "run", "package.toml") as running:
-            trouble = Trouble("stall")
-            proxy.strike(trouble)
-            yield Silenced(database, inrush, proxy, trouble, running)
+            proxy.strike(Trouble("stall"))
+            yield StalledLoad(database, inrush, proxy, running)
 
 
 def test_one_signal_ends_what_is_done_before_the_switch(
@@ -139,14 +126,10 @@ def test_one_signal_ends_what_is_done_before_the_switch(
         for load in loads:
             load.running.send(signal.SIGINT)
             load.running.resume()
-        latest = monotonic() + 60
+        for _, outcome in outcomes(loads, 60):
+            outcome.expect(INTERRUPTED)
         for load in loads:
-            load.running.wait(latest - monotonic()).expect(INTERRUPTED)
-        for load in loads:
-            load.trouble.healed.set()
-            load.proxy.begin(None)
-            load.proxy.end_connections()
-            load.inrush("run", "package.toml").expect(CLEAN)
+            load.run_again()
             assert loaded(load.database)
 
 

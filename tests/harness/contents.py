@@ -51,8 +51,15 @@ def assert_same_rows(
     database: Database, left: str, right: str, order_by: str, *, binary: bool = True
 ) -> None:
     """Fail unless two tables hold the same rows, value for value."""
-    one = contents(database, f"SELECT * FROM {left} ORDER BY {order_by}", binary=binary)
-    other = contents(database, f"SELECT * FROM {right} ORDER BY {order_by}", binary=binary)
+    queries = (f"SELECT * FROM {table} ORDER BY {order_by}" for table in (left, right))
+    assert_same_results(database, *queries, binary=binary)
+
+
+def assert_same_results(database: Database, left: str, right: str, *, binary: bool = True) -> None:
+    """Fail unless two queries have the same result, value for value."""
+    with database.connect() as connection:
+        one = contents_in(connection, left, binary=binary)
+        other = contents_in(connection, right, binary=binary)
     assert one.text == other.text
     assert one.binary == other.binary
 

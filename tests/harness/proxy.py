@@ -147,6 +147,13 @@ class Proxy(AbstractContextManager["Proxy"]):
             one.strike(trouble)
         trouble.struck.set()
 
+    def heal(self) -> None:
+        """End the fault, and all connections; later connections are not hit."""
+        if self.trouble is not None:
+            self.trouble.healed.set()
+        self.begin(None)
+        self.end_connections()
+
     def cut(self, port: int) -> None:
         """Cut one connection, by the client port that the server sees."""
         with self._lock:

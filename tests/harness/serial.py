@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import psycopg
 
 from harness.command import LOADED_WITH_REJECTS, Inrush, Outcome
-from harness.contents import contents_in
+from harness.contents import assert_same_rows
 from harness.servers import Database
 
 # The code of the reject for each SQLSTATE of the server.
@@ -223,11 +223,8 @@ class SerialJob:
 
     def assert_same_contents(self) -> None:
         """Fail unless each target has the same rows as the table beside it."""
-        with self.database.connect() as connection:
-            for target, beside, order in self.tables:
-                query = f"SELECT * FROM {{}} ORDER BY {order}"
-                loaded = contents_in(connection, query.format(target))
-                assert loaded == contents_in(connection, query.format(beside)), target
+        for target, beside, order in self.tables:
+            assert_same_rows(self.database, target, beside, order)
 
     def assert_loaded(self, outcome: Outcome) -> None:
         """Fail unless the right rows are loaded, and the right ones were rejected."""

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, REJECT_LIMIT, USAGE, Inrush
-from harness.contents import assert_nothing_staged, contents, contents_in, state
+from harness.contents import assert_nothing_staged, assert_same_results, contents, state
 from harness.packages import Value, flow, package
 from harness.servers import Database
 from harness.watcher import Watcher
@@ -73,10 +73,7 @@ def assert_same_partitions(database: Database, left: str, right: str) -> None:
         part = f"substr(tableoid::regclass::text, {len(name) + 1})"
         return f"SELECT {part} AS part, * FROM {name} ORDER BY part, id"
 
-    with database.connect() as connection:
-        one, other = (contents_in(connection, query(name)) for name in (left, right))
-    assert one.text == other.text
-    assert one.binary == other.binary
+    assert_same_results(database, query(left), query(right))
 
 
 @pytest.mark.parametrize("streams", [1, 3])

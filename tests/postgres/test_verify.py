@@ -13,7 +13,7 @@ import pytest
 
 from harness import staging_triggers
 from harness.command import CLEAN, VERIFICATION, Inrush
-from harness.contents import assert_no_rows, assert_same_rows, contents, contents_in
+from harness.contents import assert_no_rows, assert_same_rows, contents
 from harness.packages import flow, package
 from harness.servers import Database
 from values.families import families_of, lines
@@ -239,14 +239,10 @@ def test_every_type_agrees(database: Database, inrush: Inrush, level: str, form:
     database.psql(*copies)
     file = inrush.write("package.toml", package(database.url, *flows))
     inrush("run", file).expect(CLEAN)
-    with database.connect() as connection:
-        for family in families:
-            query, binary = f"SELECT * FROM {family.name} ORDER BY id", family.binary
-            one = contents_in(connection, query, binary=binary)
-            query = f"SELECT * FROM expected_{family.name} ORDER BY id"
-            other = contents_in(connection, query, binary=binary)
-            assert one.text == other.text
-            assert one.binary == other.binary
+    for family in families:
+        assert_same_rows(
+            database, family.name, f"expected_{family.name}", "id", binary=family.binary
+        )
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from .types import Column
 if TYPE_CHECKING:
     from .queries import Queries
 
-COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
     "<>": operator.ne,
     "<": operator.lt,
@@ -79,13 +79,22 @@ def aggregates(node: Any) -> bool:
     return any(aggregates(part) for part in node)
 
 
+def conjunction(values: Iterable[Any]) -> Any:
+    """Return the AND of values; None is the unknown value of a comparison with NULL."""
+    result: Any = True
+    for value in values:
+        if value is False:
+            return False
+        if value is None:
+            result = None
+    return result
+
+
 class Evaluator:
     """Evaluates expressions for a session."""
 
     def __init__(self, session: Queries) -> None:
         self._session = session
-        # The methods of this class by the kind of an expression; None for an unknown kind.
-        self._methods: dict[str, Callable[[Node, Scope, list[Scope] | None], Any] | None] = {}
         # The values of window functions, by function and row.
         self._windows: dict[int, dict[int, Any]] = {}
 
@@ -129,9 +138,8 @@ class Evaluator:
     def value(self, node: Node, scope: Scope, group: list[Scope] | None = None) -> Any:
         """Return the value of an expression; a comparison with NULL is None."""
         kind = node[0]
-        if kind not in self._methods:
-            self._methods[kind] = getattr(self, f"_{kind}", None)
-        method = self._methods[kind]
+        method: Callable[[Node, Scope, list[Scope] | None], Any] | None
+        method = getattr(self, f"_{kind}", None)
         if method is None:
             raise NotInDoubleError(f"expression {kind}")
         return method(node, scope, group)
@@ -150,14 +158,7 @@ class Evaluator:
         raise NotInDoubleError(node[1])
 
     def _and(self, node: Node, scope: Scope, group: Any) -> Any:
-        result: Any = True
-        for part in node[1:]:
-            value = self.value(part, scope, group)
-            if value is False:
-                return False
-            if value is None:
-                result = None
-        return result
+        return conjunction(self.value(part, scope, group) for part in node[1:])
 
     def _or(self, node: Node, scope: Scope, group: Any) -> Any:
         result: Any = False
@@ -187,6 +188,9 @@ class Evaluator:
         """Compare two values as the server does; trailing blanks of texts do not count."""
         if left is None or right is None:
             return None
+        # Most comparisons are of the numbers of a key.
+        if type(left) is int and type(right) is int:
+            return _COMPARISONS[mark](left, right)
         if isinstance(left, str) and isinstance(right, str):
             left, right = left.rstrip(" "), right.rstrip(" ")
             if not is_binary:
@@ -196,7 +200,7 @@ class Evaluator:
             left, right = left.rstrip(b"\0"), right.rstrip(b"\0")
         elif isinstance(left, str) != isinstance(right, str):
             left, right = Decimal(str(left)), Decimal(str(right))
-        return COMPARISONS[mark](left, right)
+        return _COMPARISONS[mark](left, right)
 
     def is_binary(self, scope: Scope, *nodes: Node) -> bool:
         """Return whether texts are compared by their codes, because one has a BIN2 collation."""

@@ -133,23 +133,18 @@ class Queries(SessionBase):
                 for node, is_descending in query.order
             ]
             scopes = iter(self._ordered(list(scopes), order)[:top])
-        names: list[str] = []
-        found = []
+        rows = list(scopes)
+        if not rows:
+            return [alias for node, alias in query.items if node[0] != "star"], []
         # What gives the values of each item; None for a star.
-        items: list[OfRow | None] = []
-        for scope in scopes:
-            if not items:
-                items = [
-                    None if node[0] == "star" else compiled(self._evaluator, node, scope)
-                    for node, _ in query.items
-                ]
-                names = _names(query, scope)
-            found.append(_values(items, scope))
-        if not items:
-            names = [alias for node, alias in query.items if node[0] != "star"]
+        items = [
+            None if node[0] == "star" else compiled(self._evaluator, node, rows[0])
+            for node, _ in query.items
+        ]
+        found = [_values(items, row) for row in rows]
         if query.distinct:
             found = [list(row) for row in dict.fromkeys(map(tuple, found))]
-        return names, found
+        return _names(query, rows[0]), found
 
     def _grouped(self, query: Select, scopes: Iterator[Scope]) -> tuple[list[str], list[list[Any]]]:
         """Return a row for each group of rows with the same values."""
