@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from conftest import StartServer
-from harness import servers
+from harness import polling, servers
 from harness.command import CLEAN, USAGE, Inrush
+from harness.contents import contents
 from harness.pooler import pooler
 from harness.servers import Database, Server
 from harness.standby import follow
@@ -315,6 +317,30 @@ def test_too_few_connections_stop_the_run(
     finally:
         database.execute("DROP OWNED BY few; DROP ROLE few")
     assert target.value("SELECT count(*) FROM copied") == ROWS
+
+
+def test_a_session_that_is_ending_is_waited_for(
+    database: Database, target: Database, inrush: Inrush
+) -> None:
+    """Until the server has ended a session, it counts among the connections of its role."""
+    database.execute(filled(FEW_ROWS) + "; DROP ROLE IF EXISTS few")
+    database.execute("CREATE ROLE few LOGIN CONNECTION LIMIT 2; GRANT SELECT ON t TO few")
+    url = database.server.url(database.name, "few")
+    inrush.write("copy.toml", package(url, target.url, 'table = "t", max_connections = 2'))
+    log = database.server.log
+    before = log.stat().st_size
+    try:
+        with psycopg.connect(url) as other, inrush.start("run", "copy.toml") as running:
+            # The session that keeps the snapshot has the second connection, and the one that
+            # reads is refused.
+            refusal = b'too many connections for role "few"'
+            polling.until(lambda: refusal in log.read_bytes()[before:], running=running)
+            other.close()
+            running.wait().expect(CLEAN)
+    finally:
+        database.execute("DROP OWNED BY few; DROP ROLE few")
+    rows = contents(database, "SELECT * FROM t")
+    assert contents(target, "SELECT * FROM copied") == rows
 
 
 def test_row_security_stops_the_run(database: Database, target: Database, inrush: Inrush) -> None:

@@ -4,7 +4,8 @@
 //! each of them from thread to thread.
 //!
 //! Each wait ends when the run is asked to stop. A session that was stopped, or that has met an error in the middle of
-//! a COPY, can only be dropped: the server notices that its client is gone and ends the statement.
+//! a COPY, can only be dropped: the server notices that its client is gone and ends the statement. Until the server has
+//! ended a session, it counts among the connections that a user may have.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -33,6 +34,11 @@ const RECEIVE_BYTES: usize = 256 << 10;
 const KEPT_BYTES_MAX: usize = 4 << 20;
 /// A message's kind and length.
 const HEADER_BYTES: usize = 5;
+
+/// The longest wait for the server to end sessions whose client has left.
+pub const ENDING_MAX: Duration = Duration::from_secs(5);
+/// The time between two looks at such sessions.
+pub const ENDING_LOOK: Duration = Duration::from_millis(5);
 
 /// Why a session could not do something.
 #[derive(Debug, thiserror::Error)]
@@ -66,7 +72,7 @@ impl ResultRows {
     }
 }
 
-/// A session that is used by one thread at a time.
+/// A session that is used by one thread at a time. It ends when it is dropped.
 pub struct BlockingSession {
     raw: RawConnection,
     server: String,
@@ -84,6 +90,8 @@ pub struct BlockingSession {
     filled: usize,
     seen: usize,
     waited_ns: u64,
+    /// True if the server waits for the next statement.
+    is_idle: bool,
     /// The deadline for the answer to the present statement.
     deadline: Option<Instant>,
     /// True if an answer came too late: it could be mistaken for the answer to the next statement.
@@ -116,7 +124,7 @@ impl BlockingSession {
             tokio::select! {
                 biased;
                 _ = stop.wait() => Err(SessionError::Stopped),
-                opened = RawConnection::open(address, application_name) => Ok(opened?),
+                opened = open_when_free(address, application_name) => Ok(opened?),
             }
         });
         let raw = connecting.map_err(failed)??;
@@ -133,6 +141,7 @@ impl BlockingSession {
             filled: 0,
             seen: 0,
             waited_ns: 0,
+            is_idle: true,
             deadline: None,
             is_behind: false,
         };
@@ -268,14 +277,6 @@ impl BlockingSession {
         Ok(true)
     }
 
-    /// Ends the session, which cannot be used again. The server may still be ending it when this returns.
-    pub fn close(&mut self) {
-        let mut message = Vec::new();
-        frontend::terminate(&mut message);
-        // The connection is dropped in any case.
-        let _ = self.raw.send(&message);
-    }
-
     /// Reads the answer to statements, up to `ReadyForQuery`.
     fn answer(&mut self, doing: &str) -> Result<ResultRows, SessionError> {
         let mut result = ResultRows::default();
@@ -300,6 +301,7 @@ impl BlockingSession {
                 b'E' => return Err(self.refused(body, doing)?),
                 b'Z' => {
                     self.seen = end;
+                    self.is_idle = true;
                     return Ok(result);
                 }
                 b'C' | b'I' | b'1' | b'2' | b'3' | b'n' | b't' => Some(()),
@@ -327,6 +329,7 @@ impl BlockingSession {
             let (kind, body) = self.message(doing)?;
             self.seen = body.end;
             if kind == b'Z' {
+                self.is_idle = true;
                 return Ok(SessionError::Client(ClientError::from_facts(facts, doing)));
             }
         }
@@ -443,6 +446,7 @@ impl BlockingSession {
         if self.is_behind {
             return Err(self.violation(doing, "has not answered an earlier statement in time"));
         }
+        self.is_idle = false;
         while !bytes.is_empty() || !self.raw.is_sent() {
             let sent = match bytes.is_empty() {
                 true => self.raw.send_waiting().map(|()| 0),
@@ -529,6 +533,45 @@ impl BlockingSession {
     }
 }
 
+impl Drop for BlockingSession {
+    /// Ends the session, and waits until the server has ended it, too. In the middle of an answer only the connection is
+    /// closed: the server notices it when it sends the next rows.
+    fn drop(&mut self) {
+        if !self.is_idle {
+            return;
+        }
+        let given_up_at = Instant::now() + ENDING_MAX;
+        self.settled_until = None;
+        self.deadline = Some(given_up_at);
+        let doing = "ending a session";
+        let mut message = Vec::new();
+        frontend::terminate(&mut message);
+        // Any error means that there is nothing to wait for: the connection has ended, or the run is to stop.
+        let mut is_open = self.send(&message, doing).is_ok();
+        while is_open && Instant::now() < given_up_at {
+            is_open = self.receive(doing).is_ok();
+            self.seen = self.filled;
+        }
+    }
+}
+
+/// Connects. A server that has too many connections is asked again for some seconds, because it may still be ending
+/// sessions that were given up in the middle of an answer, by this command or by the one before it.
+async fn open_when_free(
+    address: &DatabaseAddress,
+    application_name: &str,
+) -> Result<RawConnection, ClientError> {
+    let given_up_at = Instant::now() + ENDING_MAX;
+    loop {
+        match RawConnection::open(address, application_name).await {
+            Err(error) if error.is_too_many_connections() && Instant::now() < given_up_at => {
+                tokio::time::sleep(ENDING_LOOK).await;
+            }
+            opened => return opened,
+        }
+    }
+}
+
 /// Runs a future to its end on a new thread. The present thread may belong to a runtime, in which nothing may block.
 fn on_thread<F: Future<Output = T>, T: Send>(future: impl FnOnce() -> F + Send) -> io::Result<T> {
     std::thread::scope(|scope| {
@@ -544,4 +587,66 @@ fn on_thread<F: Future<Output = T>, T: Send>(future: impl FnOnce() -> F + Send) 
             Err(panic) => std::panic::resume_unwind(panic),
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    use socket2::Socket;
+
+    use super::*;
+
+    /// A session with the other end of the socket.
+    fn session_over(socket: UnixStream, is_idle: bool) -> BlockingSession {
+        let address = DatabaseAddress::parse(
+            "postgresql://etl@localhost/dw",
+            &crate::ConnectionDefaults::default(),
+        )
+        .expect("an address");
+        let (_, place) = address.places_to_try().next().expect("a server");
+        let raw = RawConnection::over(Socket::from(socket), place.clone());
+        raw.set_waiting(false).expect("set");
+        BlockingSession {
+            raw,
+            server: address.server(),
+            stop: Stop::default(),
+            settled_until: None,
+            backend: None,
+            silence: None,
+            received: Vec::new(),
+            filled: 0,
+            seen: 0,
+            waited_ns: 0,
+            is_idle,
+            deadline: None,
+            is_behind: false,
+            address,
+        }
+    }
+
+    #[test]
+    fn a_dropped_session_waits_until_the_server_has_ended_it() {
+        let (own, mut server) = UnixStream::pair().expect("a pair");
+        let session = session_over(own, true);
+        std::thread::scope(|scope| {
+            scope.spawn(move || drop(session));
+            let mut goodbye = [0; 5];
+            server.read_exact(&mut goodbye).expect("Terminate");
+            assert_eq!(goodbye, *b"X\0\0\0\x04");
+            // No socket buffers so much: the write ends only if the client is still reading.
+            server.write_all(&vec![b'N'; 64 << 20]).expect("read");
+            drop(server);
+        });
+    }
+
+    #[test]
+    fn a_session_in_the_middle_of_an_answer_is_dropped_at_once() {
+        let (own, mut server) = UnixStream::pair().expect("a pair");
+        drop(session_over(own, false));
+        let mut said = Vec::new();
+        server.read_to_end(&mut said).expect("closed");
+        assert_eq!(said, b"");
+    }
 }

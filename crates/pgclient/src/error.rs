@@ -116,6 +116,15 @@ impl ClientError {
         self.code().is_some_and(|code| blocked.contains(code))
     }
 
+    /// True if the server, the database or the user has as many connections as it may have.
+    pub fn is_too_many_connections(&self) -> bool {
+        let code = match self {
+            ClientError::Connect { source, .. } => source.as_ref().and_then(|error| error.code()),
+            other => other.code(),
+        };
+        code == Some(&SqlState::TOO_MANY_CONNECTIONS)
+    }
+
     /// The server's facts about a row that it refused, if the error is about a row.
     pub fn row_refusal(&self) -> Option<&RefusalFacts> {
         match self {

@@ -59,7 +59,9 @@ mod tls_stream;
 pub mod types;
 
 pub use address::{DatabaseAddress, is_meant};
-pub use blocking_session::{BlockingSession, ROW_BYTES_MAX, ResultRows, SessionError};
+pub use blocking_session::{
+    BlockingSession, ENDING_LOOK, ENDING_MAX, ROW_BYTES_MAX, ResultRows, SessionError,
+};
 pub use connection::{SETTINGS, ServerConnection};
 pub use connection_defaults::{ConnectionDefaults, LIBPQ_VARIABLES, ServiceFile};
 pub use error::ClientError;

@@ -93,6 +93,17 @@ impl RawConnection {
         })
     }
 
+    /// A connection over a socket whose other end belongs to a test.
+    #[cfg(test)]
+    pub(crate) fn over(socket: Socket, place: ServerAddress) -> RawConnection {
+        RawConnection {
+            socket,
+            session: None,
+            backend_process_id: 0,
+            place,
+        }
+    }
+
     /// The id of the process that serves the connection, as the server reported it at the login. Behind a pooler
     /// another process may serve the connection.
     pub fn backend_process_id(&self) -> i32 {

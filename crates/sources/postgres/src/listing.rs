@@ -97,7 +97,6 @@ pub fn tables_like(
             }
         }
     }
-    session.close();
     Ok(found)
 }
 

@@ -95,7 +95,7 @@ fn refuse_pooler(
             "SELECT pg_catalog.pg_backend_pid(), pg_catalog.current_setting('inrush.probe', true)",
             doing,
         )?;
-        other.close();
+        drop(other);
         let kept: Vec<Option<String>> = kept.rows.into_iter().flatten().collect();
         Ok(kept == [own.clone(), Some("kept".to_owned())])
     };
@@ -129,7 +129,7 @@ impl Snapshot {
         lock_wait_ms: u32,
         stop: &Stop,
     ) -> Result<Snapshot, SessionError> {
-        let mut holder = match statements.is_empty() {
+        let holder = match statements.is_empty() {
             true => None,
             false => {
                 let mut holder = BlockingSession::open(address, APPLICATION_NAME, stop)?;
@@ -154,9 +154,9 @@ impl Snapshot {
         let sql = "SELECT pg_catalog.pg_export_snapshot(), pg_catalog.pg_current_snapshot()::text, \
                    pg_catalog.pg_is_in_recovery()";
         let exported = keeper.query(sql, "exporting a snapshot")?;
-        if let Some(holder) = &mut holder {
+        if let Some(holder) = holder {
             parse_all(&mut keeper, statements)?;
-            holder.close();
+            drop(holder);
         }
         let mut texts = exported.texts().into_iter();
         let id = texts.next().unwrap_or_default();
@@ -232,12 +232,6 @@ fn gone(error: SessionError) -> SessionError {
             hint: "run the same command again".to_owned(),
         }),
         _ => error,
-    }
-}
-
-impl Drop for Snapshot {
-    fn drop(&mut self) {
-        self.with_keeper(BlockingSession::close);
     }
 }
 

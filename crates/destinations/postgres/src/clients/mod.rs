@@ -10,15 +10,15 @@ mod own_schema;
 mod statements;
 
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use inrush_destination::clients::{
     ClientConnection, ClientServer, ClientServerFacts, ClientWork, ServerLook, ServerTotals,
 };
 use inrush_destination::{Error, Result};
 use inrush_pgclient::{
-    ClientError, ConnectionDefaults, DatabaseAddress, RawConnection, ServerAddress,
-    ServerConnection,
+    ClientError, ConnectionDefaults, DatabaseAddress, ENDING_LOOK, ENDING_MAX, RawConnection,
+    ServerAddress, ServerConnection,
 };
 use tokio::runtime::Runtime;
 use tokio_postgres::error::SqlState;
@@ -35,11 +35,6 @@ const CONTROL: &str = "inrush bench";
 
 /// Rows that are inserted to measure the size of a row.
 const SAMPLE_ROWS: u32 = 5_000;
-
-/// The longest wait for the sessions of clients that have closed their connections. The second constant is the time
-/// between two checks.
-const ENDING_MAX: Duration = Duration::from_secs(5);
-const ENDING_LOOK: Duration = Duration::from_millis(5);
 
 const OLDEST_VERSION: i32 = 140_000;
 
