@@ -13,7 +13,7 @@ import pytest
 
 from conftest import StartServer
 from harness import polling, servers
-from harness.command import CLEAN, USAGE, Inrush
+from harness.command import CLEAN, FAILED, USAGE, Inrush
 from harness.contents import contents
 from harness.pooler import pooler
 from harness.servers import Database, Server
@@ -328,19 +328,46 @@ def test_a_session_that_is_ending_is_waited_for(
     url = database.server.url(database.name, "few")
     inrush.write("copy.toml", package(url, target.url, 'table = "t", max_connections = 2'))
     log = database.server.log
+    # The log of all tests before is long.
     before = log.stat().st_size
+
+    def is_refused() -> bool:
+        with log.open("rb") as said:
+            said.seek(before)
+            return b'too many connections for role "few"' in said.read()
+
     try:
         with psycopg.connect(url) as other, inrush.start("run", "copy.toml") as running:
             # The session that keeps the snapshot has the second connection, and the one that
             # reads is refused.
-            refusal = b'too many connections for role "few"'
-            polling.until(lambda: refusal in log.read_bytes()[before:], running=running)
+            polling.until(is_refused, running=running)
             other.close()
             running.wait().expect(CLEAN)
     finally:
         database.execute("DROP OWNED BY few; DROP ROLE few")
     rows = contents(database, "SELECT * FROM t")
     assert contents(target, "SELECT * FROM copied") == rows
+
+
+def test_a_session_that_does_not_end_is_told(
+    newest_database: Database, newest_target: Database, inrush: Inrush
+) -> None:
+    """The wait for a connection has a limit."""
+    newest_database.execute(filled(FEW_ROWS) + "; DROP ROLE IF EXISTS few")
+    newest_database.execute("CREATE ROLE few LOGIN CONNECTION LIMIT 2; GRANT SELECT ON t TO few")
+    url = newest_database.server.url(newest_database.name, "few")
+    words = 'table = "t", max_connections = 2'
+    inrush.write("copy.toml", package(url, newest_target.url, words))
+    try:
+        with psycopg.connect(url):
+            said = inrush("run", "copy.toml").expect(
+                FAILED, 'too many connections for role "few" (tried for 5 s)', "CONNECTION LIMIT"
+            )
+            assert "lower `streams`" not in said.errors
+        assert newest_target.value("SELECT to_regclass('copied') IS NULL")
+        inrush("run", "copy.toml").expect(CLEAN)
+    finally:
+        newest_database.execute("DROP OWNED BY few; DROP ROLE few")
 
 
 def test_row_security_stops_the_run(database: Database, target: Database, inrush: Inrush) -> None:

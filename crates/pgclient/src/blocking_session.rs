@@ -5,7 +5,8 @@
 //!
 //! Each wait ends when the run is asked to stop. A session that was stopped, or that has met an error in the middle of
 //! a COPY, can only be dropped: the server notices that its client is gone and ends the statement. Until the server has
-//! ended a session, it counts among the connections that a user may have.
+//! ended a session, it counts among the connections that a user may have. So other sessions are waited for when they are
+//! dropped, and a connection that is refused because there are too many is tried again.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -34,11 +35,15 @@ const RECEIVE_BYTES: usize = 256 << 10;
 const KEPT_BYTES_MAX: usize = 4 << 20;
 /// A message's kind and length.
 const HEADER_BYTES: usize = 5;
+/// What a session does when it leaves, for messages.
+const ENDING: &str = "ending a session";
 
 /// The longest wait for the server to end sessions whose client has left.
 pub const ENDING_MAX: Duration = Duration::from_secs(5);
 /// The time between two looks at such sessions.
 pub const ENDING_LOOK: Duration = Duration::from_millis(5);
+/// The longest pause between two attempts to connect to a server that has too many connections.
+const RETRY_PAUSE_MAX: Duration = Duration::from_millis(250);
 
 /// Why a session could not do something.
 #[derive(Debug, thiserror::Error)]
@@ -92,6 +97,8 @@ pub struct BlockingSession {
     waited_ns: u64,
     /// True if the server waits for the next statement.
     is_idle: bool,
+    /// The deadline for the server to end the session, once it was told to.
+    ends_by: Option<Instant>,
     /// The deadline for the answer to the present statement.
     deadline: Option<Instant>,
     /// True if an answer came too late: it could be mistaken for the answer to the next statement.
@@ -107,8 +114,9 @@ impl std::fmt::Debug for BlockingSession {
 }
 
 impl BlockingSession {
-    /// Connects, tagged with `application_name`, and makes the settings that all our sessions have. The thread may
-    /// belong to a runtime: the connection is made on a separate thread.
+    /// Connects, tagged with `application_name`, and makes the settings that all our sessions have. If there are too
+    /// many connections, this is tried again for [`ENDING_MAX`]. The thread may belong to a runtime: the connection is
+    /// made on a separate thread.
     pub fn open(
         address: &DatabaseAddress,
         application_name: &str,
@@ -142,6 +150,7 @@ impl BlockingSession {
             seen: 0,
             waited_ns: 0,
             is_idle: true,
+            ends_by: None,
             deadline: None,
             is_behind: false,
         };
@@ -275,6 +284,21 @@ impl BlockingSession {
             }
         }
         Ok(true)
+    }
+
+    /// Tells the server to end the session, which can then only be dropped. Sessions that are told so first, and dropped
+    /// afterwards, end at the same time.
+    pub fn leave(&mut self) {
+        if !self.is_idle {
+            return;
+        }
+        let ends_by = Instant::now() + ENDING_MAX;
+        self.settled_until = None;
+        self.deadline = Some(ends_by);
+        let mut message = Vec::new();
+        frontend::terminate(&mut message);
+        // An error means that there is nothing to wait for: the connection has ended, or the run is to stop.
+        self.ends_by = self.send(&message, ENDING).is_ok().then_some(ends_by);
     }
 
     /// Reads the answer to statements, up to `ReadyForQuery`.
@@ -535,37 +559,35 @@ impl BlockingSession {
 
 impl Drop for BlockingSession {
     /// Ends the session, and waits until the server has ended it, too. In the middle of an answer only the connection is
-    /// closed: the server notices it when it sends the next rows.
+    /// closed, and the server notices that when it next uses it.
     fn drop(&mut self) {
-        if !self.is_idle {
-            return;
-        }
-        let given_up_at = Instant::now() + ENDING_MAX;
-        self.settled_until = None;
-        self.deadline = Some(given_up_at);
-        let doing = "ending a session";
-        let mut message = Vec::new();
-        frontend::terminate(&mut message);
-        // Any error means that there is nothing to wait for: the connection has ended, or the run is to stop.
-        let mut is_open = self.send(&message, doing).is_ok();
-        while is_open && Instant::now() < given_up_at {
-            is_open = self.receive(doing).is_ok();
+        self.leave();
+        while self.ends_by.is_some_and(|ends_by| Instant::now() < ends_by) {
+            // The end of the connection is an error, too.
+            if self.receive(ENDING).is_err() {
+                return;
+            }
             self.seen = self.filled;
         }
     }
 }
 
-/// Connects. A server that has too many connections is asked again for some seconds, because it may still be ending
-/// sessions that were given up in the middle of an answer, by this command or by the one before it.
+/// Connects. If there are too many connections, this is tried again for some seconds, because the server may still be
+/// ending sessions that this command or the one before it has left.
 async fn open_when_free(
     address: &DatabaseAddress,
     application_name: &str,
 ) -> Result<RawConnection, ClientError> {
     let given_up_at = Instant::now() + ENDING_MAX;
+    let mut pause = ENDING_LOOK;
     loop {
         match RawConnection::open(address, application_name).await {
-            Err(error) if error.is_too_many_connections() && Instant::now() < given_up_at => {
-                tokio::time::sleep(ENDING_LOOK).await;
+            Err(error) if error.is_too_many_connections() => {
+                if Instant::now() >= given_up_at {
+                    return Err(error.tried_for(ENDING_MAX));
+                }
+                tokio::time::sleep(pause).await;
+                pause = RETRY_PAUSE_MAX.min(pause * 2);
             }
             opened => return opened,
         }
@@ -620,6 +642,7 @@ mod tests {
             seen: 0,
             waited_ns: 0,
             is_idle,
+            ends_by: None,
             deadline: None,
             is_behind: false,
             address,

@@ -89,7 +89,10 @@ pub(super) fn all_failed(mut failures: Vec<ClientError>) -> ClientError {
             .iter()
             .find_map(ClientError::hint)
             .unwrap_or_else(|| "check the hosts of the URL".to_owned()),
-        source: None,
+        source: failures
+            .into_iter()
+            .find(ClientError::is_too_many_connections)
+            .and_then(ClientError::into_source),
     }
 }
 

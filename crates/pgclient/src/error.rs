@@ -1,5 +1,7 @@
 //! Errors of a connection: refusals by the server, losses, and wrong addresses.
 
+use std::time::Duration;
+
 use tokio_postgres::error::SqlState;
 
 use super::refusal::RefusalFacts;
@@ -116,13 +118,29 @@ impl ClientError {
         self.code().is_some_and(|code| blocked.contains(code))
     }
 
-    /// True if the server, the database or the user has as many connections as it may have.
+    /// True if the server, the database or the user has as many connections as it may have; of several servers, one.
     pub fn is_too_many_connections(&self) -> bool {
         let code = match self {
             ClientError::Connect { source, .. } => source.as_ref().and_then(|error| error.code()),
             other => other.code(),
         };
         code == Some(&SqlState::TOO_MANY_CONNECTIONS)
+    }
+
+    /// The error of the server or the system by which a connection failed.
+    pub(crate) fn into_source(self) -> Option<tokio_postgres::Error> {
+        match self {
+            ClientError::Connect { source, .. } => source,
+            _ => None,
+        }
+    }
+
+    /// The same error, which says for how long a connection was tried.
+    pub(crate) fn tried_for(mut self, time: Duration) -> ClientError {
+        if let ClientError::Connect { reason, .. } = &mut self {
+            *reason = format!("{reason} (tried for {} s)", time.as_secs());
+        }
+        self
     }
 
     /// The server's facts about a row that it refused, if the error is about a row.

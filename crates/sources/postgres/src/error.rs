@@ -9,6 +9,10 @@ pub use inrush_source::{input_error, unsuitable};
 /// The fix if policies of a table apply to the user.
 pub const FIX_OF_ROW_SECURITY: &str = "a policy hides rows of the table from the user: read as its owner, or as a role with BYPASSRLS";
 
+/// The fix if there are too many connections.
+const FIX_OF_CONNECTIONS: &str = "lower `max_connections` of the source, or raise the limit that the message names: of the user or the database \
+     (CONNECTION LIMIT), or of the server (max_connections)";
+
 /// The error of a session, for an input.
 pub fn of_session(input: &Path, error: SessionError) -> SourceError {
     let error = match error {
@@ -48,6 +52,9 @@ pub fn of_written(input: &Path, error: SessionError) -> SourceError {
 }
 
 fn fix_of(error: &ClientError) -> String {
+    if error.is_too_many_connections() {
+        return FIX_OF_CONNECTIONS.to_owned();
+    }
     let known = match error {
         ClientError::Lost { .. } => Some("is the server running? run the same command again"),
         // The code says only that a right is missing, so the text decides. If the text is not in English, the fix is
@@ -79,7 +86,6 @@ fn fix_of_code(code: &str) -> Option<&'static str> {
         "42703" => "name a column that the table has",
         "42804" => "write a condition that is true or false for each row, such as \"id > 100\"",
         "42P01" => "name a table that exists, with its schema",
-        "53300" => "lower `max_connections` of the source, or raise that of the server",
         "55P03" => {
             "another session has locked the table, or waits behind this load for a lock on it (for example with ALTER TABLE): run \
              the same command again when that session has ended its transaction, or raise `lock_timeout_ms` of [run]"

@@ -106,3 +106,13 @@ impl Pool {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+impl Drop for Pool {
+    /// All sessions end at the same time.
+    fn drop(&mut self) {
+        for pooled in self.idle().iter_mut() {
+            pooled.session.leave();
+        }
+        self.snapshot.with_keeper(BlockingSession::leave);
+    }
+}
