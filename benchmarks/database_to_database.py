@@ -321,6 +321,8 @@ SIDES: tuple[type[Side], ...] = (Inrush, Pipes, FrozenPipes, Dump, DuckDb, Dlt, 
 
 def measure(source: Server, target: Server, side: Side, ends: Ends) -> Measure:
     """Measure a side; the processor time of both servers counts as the server's."""
+    # Nothing of the sessions that made the rows may count.
+    ground.wait_for_sessions(source)
     before = ground.server_cpu_s(source)
     found = ground.measure(target, side.commands(ends), side.folder)
     ground.wait_for_sessions(source)

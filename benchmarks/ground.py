@@ -227,6 +227,7 @@ def wait_for_sessions(server: Server) -> None:
         SELECT pid FROM pg_stat_activity
         WHERE backend_type <> 'client backend' OR pid = pg_backend_pid()"""
     deadline = time.monotonic() + SESSIONS_END_S
+    server.close_kept_sessions()
     with server.connect() as connection:
         while not _children(server) <= {pid for (pid,) in connection.execute(query)}:
             if time.monotonic() > deadline:
@@ -241,6 +242,7 @@ def _children(server: Server) -> set[int]:
 
 def end_sessions(server: Server) -> None:
     """End all sessions, because a session may keep computing long after its client is gone."""
+    server.close_kept_sessions()
     with server.connect() as connection:
         connection.execute("""
             SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -307,8 +309,7 @@ def fresh(server: Server) -> Database:
 
 def drop(database: Database) -> None:
     """Remove a database."""
-    with database.server.connect() as connection:
-        connection.execute(f"DROP DATABASE {database.name} WITH (FORCE)".encode())
+    database.server.drop(database)
 
 
 def expected_digest(server: Server, stripped: Sequence[Path]) -> str:

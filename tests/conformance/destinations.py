@@ -247,7 +247,7 @@ class PostgreSql(Place):
             return
         settings = "SET lock_timeout = '1ms'; SET TimeZone = 'UTC'; SET DateStyle = 'ISO'"
         forms = "SET IntervalStyle = 'postgres'; SET extra_float_digits = 1"
-        with self.database.connect() as connection:
+        with self.database.lend() as connection:
             connection.execute(f"{settings}; {forms}".encode())
             self._reader = connection
             try:

@@ -130,8 +130,7 @@ def opened(
             site.unmount(mounted)
         shutil.rmtree(own)
         stand.await_server()
-        with stand.server.connect() as connection:
-            connection.execute(f"DROP DATABASE {database.name} WITH (FORCE)".encode())
+        stand.server.drop(database)
 
 
 def play(chosen: Scenario, place: Site, references: References, folder: Path) -> Result:

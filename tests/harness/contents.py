@@ -26,8 +26,8 @@ def contents(database: Database, query: str, *, binary: bool = True) -> Contents
     distinguishes values with the same text form. If a type has no binary form, set `binary` to
     false.
     """
-    with database.connect() as connection:
-        return contents_in(connection, query, binary=binary)
+    with database.lend() as session:
+        return contents_in(session, query, binary=binary)
 
 
 def contents_in(
@@ -57,9 +57,9 @@ def assert_same_rows(
 
 def assert_same_results(database: Database, left: str, right: str, *, binary: bool = True) -> None:
     """Fail unless two queries have the same result, value for value."""
-    with database.connect() as connection:
-        one = contents_in(connection, left, binary=binary)
-        other = contents_in(connection, right, binary=binary)
+    with database.lend() as session:
+        one = contents_in(session, left, binary=binary)
+        other = contents_in(session, right, binary=binary)
     assert one.text == other.text
     assert one.binary == other.binary
 

@@ -60,9 +60,9 @@ def wait_until_held(database: Database, *, sessions: int = 1, seconds: float = 6
 
 def wait_until(database: Database, query: str, *, seconds: float = 60) -> None:
     """Wait until a query returns true."""
-    with database.connect() as connection:
+    with database.lend() as session:
         polling.until(
-            lambda: connection.execute(query.encode()).fetchone() == (True,),
+            lambda: session.execute(query.encode()).fetchone() == (True,),
             seconds=seconds,
             failing=lambda: f"never true: {query}",
         )
@@ -78,10 +78,10 @@ def wait_for_statements(database: Database, sessions: str, count: int, running: 
         "SELECT query_start::text FROM pg_stat_activity "
         f"WHERE datname = current_database() AND {sessions}"
     )
-    with database.connect() as connection:
+    with database.lend() as session:
 
         def look() -> bool:
-            begun.update(start for (start,) in connection.execute(query.encode()))
+            begun.update(start for (start,) in session.execute(query.encode()))
             return len(begun) >= count
 
         polling.until(look, running=running)

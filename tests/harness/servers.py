@@ -12,12 +12,13 @@ import fcntl
 import importlib.util
 import os
 import pwd
+import re
 import shutil
 import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from typing import Any
 import psycopg
 
 from harness import processes
+from harness.kept_sessions import KeptSessions, Session
 from harness.ports import free_port
 
 # The versions that tests run on; `make test-other-versions` names others.
@@ -42,6 +44,9 @@ ROOM_IN_MEMORY = 14 << 30
 # The beginning of the name of a session's folder, and the file in it that the session locks.
 FOLDERS = "inrush-test-"
 LOCK = "session.lock"
+
+# Statements whose settings apply to new sessions, or to running ones only after a while.
+_OF_NEW_SESSIONS = re.compile(r"ALTER\s+(DATABASE|ROLE|USER|SYSTEM)|pg_reload_conf", re.IGNORECASE)
 
 # Tests that compare contents need no durability; tests of crashes enable it.
 FAST = {
@@ -221,6 +226,7 @@ class Server:
     user: str = "tester"
     port: int = 5432
     _done_with: list[str] = field(default_factory=list)
+    _sessions: KeptSessions = field(default_factory=KeptSessions, compare=False)
 
     @property
     def data(self) -> Path:
@@ -302,6 +308,7 @@ class Server:
 
     def stop(self, mode: str = "fast") -> None:
         """Stop it."""
+        self.close_kept_sessions()
         run_as_server(
             [
                 self.programs / "pg_ctl",
@@ -326,6 +333,7 @@ class Server:
 
     def kill(self) -> None:
         """Kill its main process: its children notice that and end by themselves."""
+        self.close_kept_sessions()
         os.kill(self.first_process, signal.SIGKILL)
 
     def crash(self) -> None:
@@ -349,22 +357,37 @@ class Server:
         """Connect to a database."""
         return psycopg.connect(self.url(database), autocommit=autocommit)
 
+    def lend(self, database: str = "postgres") -> AbstractContextManager[Session]:
+        """Lend a session with autocommit; the next caller gets the same one."""
+        return self._sessions.lend(self.url(database))
+
+    def close_kept_sessions(self) -> None:
+        """Close the sessions that are kept for the next callers."""
+        self._sessions.close_all()
+
     def create_database(self, name: str) -> Database:
         """Make an empty database."""
         # From version 15 the default writes each page to the WAL, which takes twice as long.
         strategy = "STRATEGY file_copy" if self.version >= 15 else ""
-        with self.connect() as connection:
-            connection.execute(f'CREATE DATABASE "{name}" {strategy}'.encode())
+        with self.lend() as session:
+            session.execute(f'CREATE DATABASE "{name}" {strategy}'.encode())
         return Database(self, name)
+
+    def drop(self, database: Database) -> None:
+        """Drop a database now."""
+        self._sessions.close(database.url)
+        with self.lend() as session:
+            session.execute(f'DROP DATABASE "{database.name}" WITH (FORCE)'.encode())
 
     def done_with(self, database: Database) -> None:
         """Drop a database later, together with others."""
+        self._sessions.close(database.url)
         self._done_with.append(database.name)
         if len(self._done_with) < DROPPED_TOGETHER or not self.running:
             return
-        with self.connect() as connection:
+        with self.lend() as session:
             for name in self._done_with:
-                connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'.encode())
+                session.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'.encode())
         self._done_with.clear()
 
 
@@ -384,15 +407,26 @@ class Database:
         """Connect to it."""
         return self.server.connect(self.name, autocommit=autocommit)
 
+    def lend(self) -> AbstractContextManager[Session]:
+        """Lend a session with autocommit; the next caller gets the same one."""
+        return self.server.lend(self.name)
+
     def execute(self, statements: str) -> None:
         """Run statements, each in its own transaction as `psql` would."""
-        with self.connect() as connection:
-            connection.execute(statements.encode())
+        with self.lend() as session:
+            session.execute(statements.encode())
+        self._renew_sessions_after(statements)
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """Return the rows of a query."""
-        with self.connect() as connection:
-            return connection.execute(query.encode()).fetchall()
+        with self.lend() as session:
+            found = session.execute(query.encode()).fetchall()
+        self._renew_sessions_after(query)
+        return found
+
+    def _renew_sessions_after(self, statements: str) -> None:
+        if _OF_NEW_SESSIONS.search(statements):
+            self.server.close_kept_sessions()
 
     def value(self, query: str) -> Any:
         """Return the only value of a query."""

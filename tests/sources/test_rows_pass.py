@@ -165,7 +165,7 @@ def test_text_that_is_not_utf8_is_refused(server: Server, target: Database, inru
     inrush.write("copy.toml", text)
     inrush("run", "copy.toml").expect(LOADED_WITH_REJECTS, "2 loaded + 1 rejected")
     assert target.rows("SELECT id, v FROM t ORDER BY id") == [(1, "good"), (3, "too")]
-    target.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    source.server.drop(source)
 
 
 @pytest.mark.parametrize(("old", "new"), [(15, 18), (18, 15)])

@@ -260,8 +260,7 @@ class Site:
 
     def drop(self, database: Database) -> None:
         """Drop a database."""
-        with database.server.connect() as connection:
-            connection.execute(f'DROP DATABASE "{database.name}" WITH (FORCE)'.encode())
+        database.server.drop(database)
 
     def close(self) -> None:
         """Stop and remove everything."""

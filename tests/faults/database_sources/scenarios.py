@@ -95,8 +95,7 @@ def new_database(stand: Stand, name: str) -> Iterator[Database]:
         yield database
     finally:
         stand.await_server()
-        with stand.server.connect() as connection:
-            connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+        stand.server.drop(database)
 
 
 @contextmanager
