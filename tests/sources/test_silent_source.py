@@ -40,6 +40,7 @@ crm = {{ url = "{url}" }}
 dw = {{ url = "{newest_database.url}" }}
 [run]
 streams = 1
+lock_timeout_ms = 60000
 [[flow]]
 source = {{ connection = "crm", query = "{QUERY}" }}
 table = "copied"
@@ -76,7 +77,7 @@ def test_a_backend_that_is_at_work_is_waited_for(source: Database, inrush: Inrus
         with inrush.start("run", "copy.toml") as running:
             pauses.wait_until_held(source)
             before = source.value(sessions)
-            # No other process connects to the server, so the count changes only by the command's
+            # No other process connects to the database, so the count changes only by the command's
             # checks.
             pauses.wait_until(source, f"SELECT ({sessions}) > {before + 2}")
             gate.close()

@@ -82,15 +82,14 @@ def given(database: Database, settings: tuple[RoleSetting, ...]) -> Iterator[lis
     Settings that the server does not know, such as a locale that is not installed, are left out.
     """
     held: list[RoleSetting] = []
-    with database.connect() as connection:
-        for setting in settings:
-            try:
-                connection.execute(setting.statement(database).encode())
-            except psycopg.Error:
-                if not setting.name.startswith("lc_"):
-                    raise
-                continue
-            held.append(setting)
+    for setting in settings:
+        try:
+            database.execute(setting.statement(database))
+        except psycopg.Error:
+            if not setting.name.startswith("lc_"):
+                raise
+            continue
+        held.append(setting)
     try:
         yield held
     finally:
@@ -99,3 +98,4 @@ def given(database: Database, settings: tuple[RoleSetting, ...]) -> Iterator[lis
             user, name = database.server.user, database.name
             for whom in (f"ROLE {user}", f'DATABASE "{name}"', f'ROLE {user} IN DATABASE "{name}"'):
                 connection.execute(f"ALTER {whom} RESET ALL".encode())
+        database.server.close_kept_sessions()
