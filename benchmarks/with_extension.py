@@ -183,8 +183,6 @@ def main() -> None:
         # All databases that are created from here on have the extension.
         template = Database(server, "template1")
         extension.run_script(template, extension.built(options.version, folder))
-        # A database with sessions cannot be copied.
-        server.close_kept_sessions()
         about = ground.machine(server)
         surroundings = Surroundings(Path(sys.executable), server.programs, folder)
         sides: list[Peer] = [

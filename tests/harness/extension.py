@@ -101,8 +101,6 @@ def install_everywhere(server: Server, folder: Path) -> None:
     template = Database(server, "template1")
     run_script(template, built(server.version, folder))
     grant(template, "PUBLIC")
-    # A database with sessions cannot be copied.
-    server.close_kept_sessions()
 
 
 def settings(server_version: int, folder: Path) -> dict[str, str]:

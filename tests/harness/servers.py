@@ -369,6 +369,8 @@ class Server:
         """Make an empty database."""
         # From version 15 the default writes each page to the WAL, which takes twice as long.
         strategy = "STRATEGY file_copy" if self.version >= 15 else ""
+        # A database with sessions cannot be copied.
+        self._sessions.close(self.url("template1"))
         with self.lend() as session:
             session.execute(f'CREATE DATABASE "{name}" {strategy}'.encode())
         return Database(self, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -294,13 +295,22 @@ def test_timeouts_of_a_role_do_not_end_a_source(
     assert target.value("SELECT count(*) FROM copied") == ROWS_OF_TWO
 
 
+@contextmanager
+def user_of_two_connections(database: Database) -> Iterator[str]:
+    """Make the user `few`, who may read `t`; return its URL."""
+    database.execute("DROP ROLE IF EXISTS few")
+    database.execute("CREATE ROLE few LOGIN CONNECTION LIMIT 2; GRANT SELECT ON t TO few")
+    try:
+        yield database.server.url(database.name, "few")
+    finally:
+        database.execute("DROP OWNED BY few; DROP ROLE few")
+
+
 def test_too_few_connections_stop_the_run(
     database: Database, target: Database, inrush: Inrush
 ) -> None:
-    database.execute(FILLED + "; DROP ROLE IF EXISTS few")
-    database.execute("CREATE ROLE few LOGIN CONNECTION LIMIT 2; GRANT SELECT ON t TO few")
-    try:
-        url = database.server.url(database.name, "few")
+    database.execute(FILLED)
+    with user_of_two_connections(database) as url:
         text = package(url, target.url, 'table = "t"')
         report = report_of(inrush, text, PREFLIGHT_FAILED, "--streams", "2")
         (stops,) = of_weight(report, "stops")
@@ -314,8 +324,6 @@ def test_too_few_connections_stop_the_run(
         inrush.write("copy.toml", text)
         fewer = ("--source-connections", "2")
         inrush("run", "copy.toml", "--streams", "2", *fewer).expect(CLEAN)
-    finally:
-        database.execute("DROP OWNED BY few; DROP ROLE few")
     assert target.value("SELECT count(*) FROM copied") == ROWS
 
 
@@ -323,10 +331,7 @@ def test_a_session_that_is_ending_is_waited_for(
     database: Database, target: Database, inrush: Inrush
 ) -> None:
     """Until the server has ended a session, it counts among the connections of its role."""
-    database.execute(filled(FEW_ROWS) + "; DROP ROLE IF EXISTS few")
-    database.execute("CREATE ROLE few LOGIN CONNECTION LIMIT 2; GRANT SELECT ON t TO few")
-    url = database.server.url(database.name, "few")
-    inrush.write("copy.toml", package(url, target.url, 'table = "t", max_connections = 2'))
+    database.execute(filled(FEW_ROWS))
     log = database.server.log
     # The log of all tests before is long.
     before = log.stat().st_size
@@ -336,15 +341,14 @@ def test_a_session_that_is_ending_is_waited_for(
             said.seek(before)
             return b'too many connections for role "few"' in said.read()
 
-    try:
+    with user_of_two_connections(database) as url:
+        inrush.write("copy.toml", package(url, target.url, 'table = "t", max_connections = 2'))
         with psycopg.connect(url) as other, inrush.start("run", "copy.toml") as running:
             # The session that keeps the snapshot has the second connection, and the one that
             # reads is refused.
             polling.until(is_refused, running=running)
             other.close()
             running.wait().expect(CLEAN)
-    finally:
-        database.execute("DROP OWNED BY few; DROP ROLE few")
     rows = contents(database, "SELECT * FROM t")
     assert contents(target, "SELECT * FROM copied") == rows
 
@@ -353,12 +357,10 @@ def test_a_session_that_does_not_end_is_told(
     newest_database: Database, newest_target: Database, inrush: Inrush
 ) -> None:
     """The wait for a connection has a limit."""
-    newest_database.execute(filled(FEW_ROWS) + "; DROP ROLE IF EXISTS few")
-    newest_database.execute("CREATE ROLE few LOGIN CONNECTION LIMIT 2; GRANT SELECT ON t TO few")
-    url = newest_database.server.url(newest_database.name, "few")
+    newest_database.execute(filled(FEW_ROWS))
     words = 'table = "t", max_connections = 2'
-    inrush.write("copy.toml", package(url, newest_target.url, words))
-    try:
+    with user_of_two_connections(newest_database) as url:
+        inrush.write("copy.toml", package(url, newest_target.url, words))
         with psycopg.connect(url):
             said = inrush("run", "copy.toml").expect(
                 FAILED, 'too many connections for role "few" (tried for 5 s)', "CONNECTION LIMIT"
@@ -366,8 +368,6 @@ def test_a_session_that_does_not_end_is_told(
             assert "lower `streams`" not in said.errors
         assert newest_target.value("SELECT to_regclass('copied') IS NULL")
         inrush("run", "copy.toml").expect(CLEAN)
-    finally:
-        newest_database.execute("DROP OWNED BY few; DROP ROLE few")
 
 
 def test_row_security_stops_the_run(database: Database, target: Database, inrush: Inrush) -> None:

@@ -82,14 +82,16 @@ def given(database: Database, settings: tuple[RoleSetting, ...]) -> Iterator[lis
     Settings that the server does not know, such as a locale that is not installed, are left out.
     """
     held: list[RoleSetting] = []
-    for setting in settings:
-        try:
-            database.execute(setting.statement(database))
-        except psycopg.Error:
-            if not setting.name.startswith("lc_"):
-                raise
-            continue
-        held.append(setting)
+    with database.connect() as connection:
+        for setting in settings:
+            try:
+                connection.execute(setting.statement(database).encode())
+            except psycopg.Error:
+                if not setting.name.startswith("lc_"):
+                    raise
+                continue
+            held.append(setting)
+    database.server.close_kept_sessions()
     try:
         yield held
     finally:
