@@ -137,7 +137,21 @@ impl BlockingSession {
         });
         let raw = connecting.map_err(failed)??;
         raw.set_waiting(false).map_err(failed)?;
-        let mut session = BlockingSession {
+        let mut session = BlockingSession::over(raw, address, stop);
+        session.query(SETTINGS, "making the session's settings")?;
+        if let Some(patience) = address.keepalive.patience() {
+            let backend = session.backend()?;
+            let checks = SilenceChecks::new(session.raw.place().clone(), backend);
+            session.backend = Some(backend);
+            session.silence = Some((patience, checks));
+        }
+        session.settled_until = None;
+        Ok(session)
+    }
+
+    /// The session of a connection that has just logged in.
+    fn over(raw: RawConnection, address: &DatabaseAddress, stop: &Stop) -> BlockingSession {
+        BlockingSession {
             raw,
             server: address.server(),
             stop: stop.clone(),
@@ -153,16 +167,7 @@ impl BlockingSession {
             ends_by: None,
             deadline: None,
             is_behind: false,
-        };
-        session.query(SETTINGS, "making the session's settings")?;
-        if let Some(patience) = address.keepalive.patience() {
-            let backend = session.backend()?;
-            let checks = SilenceChecks::new(session.raw.place().clone(), backend);
-            session.backend = Some(backend);
-            session.silence = Some((patience, checks));
         }
-        session.settled_until = None;
-        Ok(session)
     }
 
     /// The backend as it reports itself. Behind a pooler it is not the one that the login named.
@@ -630,23 +635,9 @@ mod tests {
         let (_, place) = address.places_to_try().next().expect("a server");
         let raw = RawConnection::over(Socket::from(socket), place.clone());
         raw.set_waiting(false).expect("set");
-        BlockingSession {
-            raw,
-            server: address.server(),
-            stop: Stop::default(),
-            settled_until: None,
-            backend: None,
-            silence: None,
-            received: Vec::new(),
-            filled: 0,
-            seen: 0,
-            waited_ns: 0,
-            is_idle,
-            ends_by: None,
-            deadline: None,
-            is_behind: false,
-            address,
-        }
+        let mut session = BlockingSession::over(raw, &address, &Stop::default());
+        session.is_idle = is_idle;
+        session
     }
 
     #[test]
